@@ -1,0 +1,273 @@
+"""The immutable vocabulary: what may happen in a session, whatever log told it.
+
+The names are those of DeepSeek Harness (DSH), whose log is event-sourced by nature. Every event has `seq`, its
+place in the log counted from 0, and `time`, Unix milliseconds as the log gives them (0 where it gives none).
+Events that put a message on the surface have `replaces`: None appends a node, `(start, end)` replaces the nodes
+from seq `start` to seq `end`, both by position on the surface.
+"""
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from refold.events._blocks import Block
+
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """What every event has. `width` is the number of log places it takes: 1 but for a run of stream chunks."""
+
+    type: ClassVar[str]
+    seq: int
+    time: int
+
+    @property
+    def width(self) -> int:
+        return 1
+
+
+class TurnStart(Event, frozen=True, gc=False):
+    type: ClassVar[str] = "turn/start"
+    turn: int
+
+
+class TurnEnd(Event, frozen=True, gc=False):
+    """`reason` is the kind alone: completed, aborted, blocked, error, max-tokens, interrupted, forked."""
+
+    type: ClassVar[str] = "turn/end"
+    turn: int
+    reason: str = "completed"
+
+
+class StepStart(Event, frozen=True, gc=False):
+    type: ClassVar[str] = "step/start"
+    turn: int
+    step: int
+
+
+class StepEnd(Event, frozen=True, gc=False):
+    type: ClassVar[str] = "step/end"
+    turn: int
+    step: int
+
+
+class Usage(msgspec.Struct, frozen=True, gc=False):
+    """Tokens a provider reported for one model call; the four buckets are disjoint, reasoning is part of output."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
+
+
+class SurfaceEvent(Event, frozen=True, gc=False):
+    """An event that is a node of the surface. `sources` are the seqs it cites, None where the log has no list."""
+
+    role: ClassVar[Role]
+    content: tuple[Block, ...]
+
+
+class SystemMessage(SurfaceEvent, frozen=True, gc=False):
+    type: ClassVar[str] = "system/message"
+    role: ClassVar[Role] = "system"
+    replaces: tuple[int, int] | None = None
+    sources: tuple[int, ...] | None = None
+
+
+class DeveloperMessage(SurfaceEvent, frozen=True, gc=False):
+    type: ClassVar[str] = "developer/message"
+    role: ClassVar[Role] = "developer"
+    replaces: tuple[int, int] | None = None
+    sources: tuple[int, ...] | None = None
+
+
+class UserMessage(SurfaceEvent, frozen=True, gc=False):
+    """`source` says who wrote it: `user` for a person, else the part of the harness that did."""
+
+    type: ClassVar[str] = "user/message"
+    role: ClassVar[Role] = "user"
+    source: str = "user"
+    replaces: tuple[int, int] | None = None
+    sources: tuple[int, ...] | None = None
+
+
+class AssistantMessage(SurfaceEvent, frozen=True, gc=False):
+    """One answer of the model. `model` is what the provider was asked for, "" where the log does not tell."""
+
+    type: ClassVar[str] = "assistant/message"
+    role: ClassVar[Role] = "assistant"
+    turn: int
+    step: int
+    usage: Usage | None = None
+    interrupted: bool = False
+    model: str = ""
+    replaces: tuple[int, int] | None = None
+    sources: tuple[int, ...] | None = None
+
+
+class Envelope(msgspec.Struct, frozen=True, gc=False):
+    """Everything of a tool result but its content, as the JSON texts stood: a replacement must keep it all."""
+
+    message_id: str = ""
+    source: str = ""
+    error: str = ""
+    meta: str = ""
+    extra: str = ""
+
+
+class ToolResult(SurfaceEvent, frozen=True, gc=False):
+    """What a tool gave back. `content` is the result's own blocks; `call_id` may be empty or repeated in real logs."""
+
+    type: ClassVar[str] = "tool/result"
+    role: ClassVar[Role] = "tool"
+    turn: int
+    step: int
+    call_id: str
+    is_error: bool = False
+    envelope: Envelope = Envelope()
+    replaces: tuple[int, int] | None = None
+    sources: tuple[int, ...] | None = None
+
+
+class ToolCall(Event, frozen=True, gc=False):
+    """A tool starts to run. `arguments` is the raw JSON text the model wrote."""
+
+    type: ClassVar[str] = "tool/call"
+    turn: int
+    step: int
+    call_id: str
+    name: str
+    arguments: str
+
+
+class RequestHeader(Event, frozen=True, gc=False):
+    """The request's frame, a full snapshot. `tools` is the tool list as compact JSON, "" for none; `config` the
+    remaining settings as canonical JSON (keys sorted), compared and never interpreted."""
+
+    type: ClassVar[str] = "request/header"
+    system: str | None = None
+    tools: str = ""
+    config: str = ""
+
+
+class RequestContext(Event, frozen=True, gc=False):
+    """`context_window` in tokens, None where unknown."""
+
+    type: ClassVar[str] = "request/context"
+    provider: str = ""
+    model: str = ""
+    context_window: int | None = None
+
+
+class BlockStart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="block-start"):
+    index: int
+    block_type: str = msgspec.field(name="blockType")
+
+
+class TextDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text-delta"):
+    index: int
+    text: str
+
+
+class ReasoningDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="reasoning-delta"):
+    index: int
+    text: str
+
+
+class ToolCallDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="tool-call-delta"):
+    index: int
+    arguments: str = msgspec.field(name="argumentsDelta")
+    name: str = ""
+
+
+class BlockEnd(msgspec.Struct, frozen=True, gc=False):
+    index: int
+    block: Block
+
+
+class Finish(msgspec.Struct, frozen=True, gc=False):
+    """`kind` as the log names it (stop, tool-calls, max-tokens, aborted, error); `code` of a failure, else ""."""
+
+    kind: str
+    code: str = ""
+
+
+Chunk = BlockStart | TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd | Finish | None
+
+
+class AssistantChunks(Event, frozen=True, gc=False):
+    """A run of stream chunks of one step, at the places `seq` to `seq + width - 1`.
+
+    DSH logs one event a chunk (formats V0 and V1); nothing is ever decided between two of them, so a run is one
+    event here. `chunks` are in order, None for a chunk that carries no content (usage). An overflow ends a run.
+    """
+
+    type: ClassVar[str] = "assistant/chunk"
+    turn: int
+    step: int
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def width(self) -> int:
+        return len(self.chunks)
+
+
+class Overflow(Event, frozen=True, gc=False):
+    """The provider refused a request as too long (CONTEXT_WINDOW_EXCEEDED) while the step is still open."""
+
+    type: ClassVar[str] = "overflow"
+    turn: int
+    step: int
+
+
+class CompactionStart(Event, frozen=True, gc=False):
+    type: ClassVar[str] = "compaction/start"
+    compaction_id: str = ""
+    turn: int | None = None
+
+
+class CompactionSummary(Event, frozen=True, gc=False):
+    type: ClassVar[str] = "compaction/summary"
+    compaction_id: str = ""
+    shadowed_seqs: tuple[int, ...] = ()
+    shadowed_tokens: int = 0
+
+
+class CompactionEnd(Event, frozen=True, gc=False):
+    type: ClassVar[str] = "compaction/end"
+    compaction_id: str = ""
+    error: str | None = None
+
+
+class CompactionPrune(Event, frozen=True, gc=False):
+    """The shadow price of the replacement that directly follows: `shadowed_tokens` by DSH's estimator."""
+
+    type: ClassVar[str] = "compaction/prune"
+    shadowed_seqs: tuple[int, ...] = ()
+    shadowed_tokens: int = 0
+
+
+class EndSeed(Event, frozen=True, gc=False):
+    """The end of inherited history: a resume, or a fork where `inherited`."""
+
+    type: ClassVar[str] = "session/end-seed"
+    inherited: bool = False
+
+
+class SurfaceRewind(Event, frozen=True, gc=False):
+    """Drop every node behind the one of seq `to_seq` (-1: all). Logs that undo need it; DSH has no such event."""
+
+    type: ClassVar[str] = "surface/rewind"
+    to_seq: int
+
+
+class Other(Event, frozen=True, gc=False):
+    """An event that changes nothing the model sees. `name` is its type in the log."""
+
+    type: ClassVar[str] = "other"
+    name: str = ""

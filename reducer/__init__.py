@@ -1,0 +1,1 @@
+"""What follows from the events: surface, measure, view, policies, plan. Pure."""
