@@ -6,6 +6,7 @@ Events that put a message on the surface have `replaces`: None appends a node, `
 from seq `start` to seq `end`, both by position on the surface.
 """
 
+import json
 from typing import ClassVar, Literal
 
 import msgspec
@@ -15,7 +16,7 @@ from refold.events._blocks import Block
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 
-class Event(msgspec.Struct, frozen=True, gc=False):
+class Event(msgspec.Struct, frozen=True, gc=False, tag=True):
     """What every event has. `width` is the number of log places it takes: 1 but for a run of stream chunks."""
 
     type: ClassVar[str]
@@ -119,6 +120,19 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
     meta: str = ""
     extra: str = ""
 
+    def same_as(self, other: "Envelope") -> bool:
+        """Deep equality of JSON: the order of keys does not matter."""
+        if self == other:
+            return True
+        return self.message_id == other.message_id and all(
+            mine == theirs or (mine and theirs and json.loads(mine) == json.loads(theirs))
+            for mine, theirs in zip(
+                (self.source, self.error, self.meta, self.extra),
+                (other.source, other.error, other.meta, other.extra),
+                strict=True,
+            )
+        )
+
 
 class ToolResult(SurfaceEvent, frozen=True, gc=False):
     """What a tool gave back. `content` is the result's own blocks; `call_id` may be empty or repeated in real logs."""
@@ -185,12 +199,12 @@ class ToolCallDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag
     name: str = ""
 
 
-class BlockEnd(msgspec.Struct, frozen=True, gc=False):
+class BlockEnd(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="block-end"):
     index: int
     block: Block
 
 
-class Finish(msgspec.Struct, frozen=True, gc=False):
+class Finish(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="finish"):
     """`kind` as the log names it (stop, tool-calls, max-tokens, aborted, error); `code` of a failure, else ""."""
 
     kind: str

@@ -1,0 +1,42 @@
+# Every target sets up what it needs in .venv, once, and again only when pyproject.toml has changed.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+NODE := $(shell command -v node)
+
+help: ## these lines
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+
+demo: $(READY) ## replay a recorded session and show what would be cut, and when
+	$(BIN)/refold replay examples/session.v4.jsonl.zstd --policy keep3
+
+test: $(READY) node-word ## every test but those that install the DSH harness
+	$(BIN)/pytest -m "not harness$(if $(NODE),, and not oracle)"
+
+harness: $(READY) ## the tests that run the DSH harness itself (installs 340 MB, once)
+	$(BIN)/pytest -m harness tests/harness
+
+check: $(READY) ## style, types, and which part may import which
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+conformance: $(READY) ## the tests over transcripts, on all those in a folder: make conformance DATA=dir
+	@test -d "$(DATA)" || { echo "conformance needs a folder of transcripts: make conformance DATA=dir"; exit 2; }
+	REFOLD_DATA="$$(cd "$(DATA)" && pwd)" $(BIN)/pytest tests/conformance
+
+bench: $(READY) node-word ## the speed figures, side by side in one run
+	$(BIN)/python benchmarks/resume.py
+
+node-word:
+	$(if $(NODE),@:,@echo "node is not installed: what compares with the official npm packages is left out")
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "refold needs Python 3.11 or newer, and $(PYTHON) is older: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+	@touch $@
+
+.PHONY: help demo test harness check conformance bench node-word

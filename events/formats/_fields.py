@@ -1,0 +1,112 @@
+"""Looking into foreign JSON: a field of another type than expected counts as absent, so that no reader trips over it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from refold.events._blocks import Block, Opaque, Text
+from refold.events._errors import FormatError
+from refold.events._events import Usage
+
+Object = dict[str, Any]
+
+
+def text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def number(value: Any) -> int:
+    """A count: not negative, fractions cut off, 0 where it is none (tokens and times are never below 0)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(value) if 0 < value < 2**53 else 0
+
+
+def obj(value: Any) -> Object:
+    return value if isinstance(value, dict) else {}
+
+
+def array(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def objects(value: Any) -> list[Object]:
+    return [item for item in array(value) if isinstance(item, dict)]
+
+
+def compact(value: Any) -> str:
+    """Compact JSON, non-ASCII unescaped. A lone surrogate, which msgspec refuses, is escaped again."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (ValueError, TypeError, RecursionError):
+        pass
+    try:
+        return json.dumps(value, separators=(",", ":"))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"a value is nested too deeply to be written again: {error}") from None
+
+
+def arguments(value: Any) -> str:
+    """A call's arguments as JSON text: a string is that text already, anything else is written as JSON."""
+    return value if isinstance(value, str) else "" if value is None else compact(value)
+
+
+def millis(value: Any) -> int:
+    """Unix milliseconds of an ISO 8601 text (without a zone: UTC) or of Unix seconds; 0 where it is neither."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return 0
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+        return max(0, since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return number(value * 1000)
+
+
+def blocks(content: Any) -> tuple[Block, ...]:
+    """Message content in the usual form: a text, or a list of parts of which `{"type": "text"}` are text."""
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    return tuple(
+        Text(part["text"]) if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
+        else Text(part) if isinstance(part, str)
+        else Opaque(compact(part))
+        for part in array(content)
+    )
+
+
+def result_blocks(content: Any) -> tuple[Block, ...]:
+    """As `blocks`, but an empty text stays one: a tool that said nothing has a result all the same."""
+    return (Text(content),) if isinstance(content, str) else blocks(content)
+
+
+def usage(fresh: Any, output: Any, cache_read: Any = 0, cache_write: Any = 0) -> Usage | None:
+    """The four disjoint buckets; None where all are 0, which is how logs write that nothing was reported."""
+    found = Usage(number(fresh), number(output), number(cache_read), number(cache_write))
+    return found if found.total else None
+
+
+def openai_usage(value: Any) -> Usage | None:
+    """Usage in OpenAI's form, where the cached tokens are part of `prompt_tokens`."""
+    report = obj(value)
+    read = number(report.get("prompt_cache_hit_tokens")) or number(
+        obj(report.get("prompt_tokens_details")).get("cached_tokens")
+    )
+    prompt = number(report.get("prompt_tokens"))
+    return usage(max(0, prompt - read), report.get("completion_tokens"), min(read, prompt))
+
+
+def first(values: Iterable[Any], default: Any = None) -> Any:
+    return next(iter(values), default)
+
+
+def has(record: Any, **wanted: type) -> bool:
+    """Is it an object with all these fields, of these types?"""
+    return isinstance(record, Mapping) and all(isinstance(record.get(key), kind) for key, kind in wanted.items())

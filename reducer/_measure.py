@@ -1,0 +1,239 @@
+"""Meters: how many tokens the next request will carry.
+
+A meter prices messages by an estimator and may anchor the sum on what a provider reported: up to the last answer the
+report counts, behind it the estimate. `measure` is O(1): every sum it needs is kept by the fold.
+"""
+
+from typing import ClassVar
+
+import msgspec
+from pyrsistent import pvector
+
+from refold.events import (
+    AssistantChunks,
+    AssistantMessage,
+    Block,
+    BlockEnd,
+    BlockStart,
+    Finish,
+    Overflow,
+    PolicyError,
+    Reasoning,
+    ReasoningDelta,
+    RequestHeader,
+    StepEnd,
+    StepStart,
+    SurfaceEvent,
+    Text,
+    TextDelta,
+    ToolCallDelta,
+    ToolUse,
+)
+from refold.reducer._estimate import DshEstimator
+from refold.reducer._estimate import Estimator as Estimator
+from refold.reducer._tiktoken import Tiktoken
+from refold.reducer._view import Anchor, Header, State
+
+
+class Refused(Exception):
+    """The official meter would refuse this log; the text says why. Never leaves the fold."""
+
+
+class Dsh(msgspec.Struct, frozen=True, tag=True):
+    """DSH's own measure: its estimator (UTF-16 units / 4), anchored on the provider's usage of the last answer.
+
+    `version` is the log's format. V0 and V1 follow the official token meter exactly: the anchor's surface is that of
+    the step/start plus the answer as it was streamed, so what a user said in that step counts twice until the next
+    answer. Later formats take the surface just before the answer. A usage figure below the estimate is not believed.
+    """
+
+    version: int = 0
+    revision: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.version <= 5:
+            raise PolicyError(f"must be 0 to 5, got {self.version}", field="Dsh.version")
+
+    @property
+    def estimator(self) -> Estimator:
+        return DshEstimator(self.version)
+
+    @property
+    def streams(self) -> bool:
+        return self.version < 2
+
+    def started(self, state: State, event: StepStart) -> None:
+        if state.meter_step is not None:
+            turn, step, _ = state.meter_step
+            raise Refused(f"step/start at seq {event.seq} arrived before turn {turn}, step {step} ended")
+        state.meter_step = (event.turn, event.step, state.tokens)
+
+    def ended(self, state: State, event: StepEnd) -> None:
+        if state.meter_step is None or state.meter_step[:2] != (event.turn, event.step):
+            raise Refused(f"step/end at seq {event.seq} has no matching step/start")
+        state.meter_step = None
+
+    def answered(self, state: State, event: AssistantMessage, tokens: int, unsent: int) -> None:
+        step = state.meter_step
+        if step is None or step[:2] != (event.turn, event.step):
+            raise Refused(f"assistant/message at seq {event.seq} has no matching step/start")
+        reported = event.usage.total - unsent if event.usage is not None and state.header is not None else None
+        answer = tokens
+        if reported is not None and self.streams and event.sources is not None:
+            blocks = streamed(state, event)
+            answer = self.estimator.blocks(blocks) + 4 if blocks else 0
+        surface = (step[2] if self.streams else state.tokens) + answer
+        estimate = (state.header.tokens if state.header else 0) + surface
+        if reported is not None and reported >= estimate:
+            state.anchor = Anchor(state.header, surface, reported, "usage")
+        else:
+            state.anchor = Anchor(state.header, surface, estimate, "estimated")
+
+
+class _Plain(msgspec.Struct, frozen=True, tag=True):
+    estimator: Tiktoken = Tiktoken()
+    revision: ClassVar[int] = 1
+    streams: ClassVar[bool] = False
+
+    def started(self, state: State, event: StepStart) -> None:
+        pass
+
+    def ended(self, state: State, event: StepEnd) -> None:
+        pass
+
+    def answered(self, state: State, event: AssistantMessage, tokens: int, unsent: int) -> None:
+        pass
+
+
+class Counted(_Plain, frozen=True):
+    """Every token counted with tiktoken (o200k_base), nothing reported: the same figure whatever the provider."""
+
+
+class Reported(_Plain, frozen=True):
+    """The provider's usage where the log has it, tiktoken for what came after and for logs that report none."""
+
+    def answered(self, state: State, event: AssistantMessage, tokens: int, unsent: int) -> None:
+        if event.usage is not None:
+            state.anchor = Anchor(state.header, state.tokens + tokens, max(0, event.usage.total - unsent), "usage")
+
+
+Meter = Dsh | Counted | Reported
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """`tokens` the next request will carry by the meter; None where it refused the log, and `refusal` says why.
+
+    `baseline` is what they rest on: `usage` or `estimated` of the last answer, `none` before anything was logged.
+    """
+
+    tokens: int | None
+    surface_tokens: int
+    baseline: str
+    refusal: str | None
+
+
+def measure_of(state: State) -> Measure:
+    if state.refusal is not None:
+        return Measure(None, state.tokens, "none", state.refusal)
+    anchor = state.anchor
+    if anchor is not None and anchor.header == state.header:
+        return Measure(max(0, anchor.tokens + state.tokens - anchor.surface), state.tokens, anchor.kind, None)
+    if state.header is None and state.tokens == 0:
+        return Measure(0, 0, "none", None)
+    return Measure((state.header.tokens if state.header else 0) + state.tokens, state.tokens, "estimated", None)
+
+
+def tokens_now(state: State) -> int | None:
+    """The measured tokens alone (the hot path of `measure_of`)."""
+    if state.refusal is not None:
+        return None
+    anchor = state.anchor
+    if anchor is not None and (anchor.header is state.header or anchor.header == state.header):
+        return max(0, anchor.tokens + state.tokens - anchor.surface)
+    return (state.header.tokens if state.header else 0) + state.tokens
+
+
+def header_of(meter: Meter, event: RequestHeader) -> Header:
+    return Header(event.system, event.tools, event.config, meter.estimator.header(event.system, event.tools))
+
+
+def price(meter: Meter, event: SurfaceEvent) -> int:
+    """Tokens of one message."""
+    return meter.estimator.message(event)
+
+
+class _Partial:
+    """A block under assembly, as DSH's BlockAssembler keeps it."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.text, self.name = kind, "", ""
+        self.block: Block | None = None
+
+
+def streamed(state: State, event: AssistantMessage) -> list[Block]:
+    """The answer's blocks put together from the chunks it cites, as the official BlockAssembler does.
+
+    Raises Refused where the official meter does: a cited event that is no chunk of this step, or a block of an
+    unknown type that never ended.
+    """
+    partials: dict[int, _Partial] = {}
+    finish = ""
+    for chunk in _cited(state, event):
+        if chunk is None:
+            continue
+        if isinstance(chunk, Finish):
+            finish = chunk.kind
+            continue
+        kind = {TextDelta: "text", ReasoningDelta: "reasoning", ToolCallDelta: "tool-call"}.get(type(chunk), "")
+        if isinstance(chunk, BlockStart):
+            kind = chunk.block_type
+        partial = partials.setdefault(chunk.index, _Partial(kind))
+        if partial.block is not None or isinstance(chunk, BlockStart):
+            continue
+        if isinstance(chunk, BlockEnd):
+            partial.block = chunk.block
+        elif isinstance(chunk, ToolCallDelta):
+            partial.text += chunk.arguments
+            partial.name = chunk.name or partial.name
+        else:
+            partial.text += chunk.text
+    blocks = [partial.block or _assembled(partial) for partial in partials.values()]
+    return [block for block in blocks if finish != "max-tokens" or not isinstance(block, ToolUse)]
+
+
+def _assembled(partial: _Partial) -> Block:
+    if partial.kind == "text":
+        return Text(partial.text)
+    if partial.kind == "reasoning":
+        return Reasoning(partial.text)
+    if partial.kind == "tool-call":
+        return ToolUse("", partial.name, partial.text)
+    raise Refused(f'cannot assemble an incomplete block of type "{partial.kind}"')
+
+
+def _cited(state: State, event: AssistantMessage) -> list[object]:
+    sources = event.sources or ()
+    by_seq: dict[int, object] = {}
+    for run in state.pending:
+        if (run.turn, run.step) != (event.turn, event.step):
+            continue
+        if isinstance(run, AssistantChunks):
+            if sources == tuple(range(run.seq, run.seq + run.width)):
+                return list(run.chunks)
+            by_seq.update(zip(range(run.seq, run.seq + run.width), run.chunks, strict=True))
+        else:
+            by_seq[run.seq] = Finish("error")
+    for seq in sources:
+        if seq not in by_seq:
+            raise Refused(f"assistant/message at seq {event.seq} cites seq {seq}, which is no chunk of its step")
+    return [by_seq[seq] for seq in sources]
+
+
+def forget_stream(state: State) -> None:
+    """Chunks matter only inside their step."""
+    if state.pending:
+        state.pending = pvector()
+
+
+def stream(state: State, run: AssistantChunks | Overflow) -> None:
+    state.pending = state.pending.append(run)

@@ -1,0 +1,212 @@
+"""The derived view, and the mutable twin in which one fold changes it."""
+
+import msgspec
+from msgspec.structs import astuple
+from pyrsistent import PVector, pvector
+
+from refold.events import (
+    AssistantChunks,
+    AssistantMessage,
+    Block,
+    DeveloperMessage,
+    Overflow,
+    SystemMessage,
+    ToolResult,
+    UserMessage,
+)
+from refold.reducer._rows import Rows
+
+Message = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolResult
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """One message on the surface.
+
+    `seq` is the event that stands there now, `born` the event that first stood there: a rewrite moves the first and
+    keeps the second. `tokens` is the price under the reducer's meter. `steps` is the counter of step/starts when
+    these bytes were born, so the model has been sent them `view.steps - node.steps` times. `cut_by` is the part of
+    the policy whose cut this is, -1 for none; `tickets` are its places in the parts' queues, -1 for none. `freed`
+    is what the policy's cuts took from the original, in tokens; `ghost` the part of that which is in no log yet.
+    """
+
+    seq: int
+    message: Message
+    tokens: int
+    born: int
+    steps: int
+    tool: str = ""
+    arguments: str = ""
+    rewritten: bool = False
+    cut_by: int = -1
+    tickets: tuple[int, ...] = ()
+    freed: int = 0
+    ghost: int = 0
+
+    @property
+    def content(self) -> tuple[Block, ...]:
+        return self.message.content
+
+
+class Latch(msgspec.Struct, frozen=True, gc=False):
+    """The latch is open: since the boundary at `seq`, where `tokens` were measured."""
+
+    seq: int
+    tokens: int
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """A candidate in a queue: its slot, its stamp on each odometer, and what its cut would gain."""
+
+    slot: int
+    stamps: tuple[int, ...]
+    gain_tokens: int
+    gain_chars: int
+
+
+class Counters(msgspec.Struct, frozen=True, gc=False):
+    """The named odometers as they stood at one moment; none ever falls."""
+
+    steps: int = 0
+    turns: int = 0
+    results: int = 0
+    admitted: int = 0
+    admitted_tokens: int = 0
+    spans: int = 0
+
+
+class PartState(msgspec.Struct, frozen=True, gc=False):
+    """What one part of the policy has derived: its latch, its queue, the queue's sums.
+
+    Entries before `len(since)` are ripe, `since[i]` being the step count at which entry i ripened; entries before
+    `head` are gone. The sums run over the live ripe entries: `gain` in tokens, `moment` = sum of gain x since,
+    `ripe` their number. Over all live entries: `live` their number, `chars` the code points their cuts would take. `span` is
+    the newest span with a candidate; `samples` are the odometers as they stood at the last turn/starts, oldest first.
+    """
+
+    latch: Latch | None = None
+    entries: Rows[Entry] = Rows()
+    since: Rows[int] = Rows()
+    head: int = 0
+    gain: int = 0
+    moment: int = 0
+    ripe: int = 0
+    live: int = 0
+    chars: int = 0
+    admitted: int = 0
+    admitted_tokens: int = 0
+    spans: int = 0
+    span: int = -1
+    samples: tuple[Counters, ...] = ()
+
+
+class Header(msgspec.Struct, frozen=True, gc=False):
+    """The last request/header: its parts for comparison, and its price in tokens."""
+
+    system: str | None
+    tools: str
+    config: str
+    tokens: int
+
+
+class Anchor(msgspec.Struct, frozen=True, gc=False):
+    """The last answer's measure: `tokens` stood for a surface of `surface` estimated tokens under `header`."""
+
+    header: Header | None
+    surface: int
+    tokens: int
+    kind: str
+
+
+class Call(msgspec.Struct, frozen=True, gc=False):
+    """A tool call waiting for its result; `seq` of its tool/call event, -1 before there is one."""
+
+    seq: int
+    id: str
+    name: str
+    arguments: str
+
+
+class State(msgspec.Struct):
+    """The fields of a view. Mutable only inside one fold; it shares every collection with the view it came from."""
+
+    fingerprint: str
+    position: int = 0
+    time: int = 0
+    # clock
+    turn: int = 0
+    step: int = 0
+    steps: int = 0
+    turns: int = 0
+    results: int = 0
+    boundary: int = -1
+    turn_open: bool = False
+    step_open: bool = False
+    turn_has_step: bool = False
+    overflow: bool = False
+    step_time: int | None = None
+    # surface: slot i is the i-th append; a dead slot that starts a dead run holds the slot to go on at
+    slots: Rows[Node | int] = Rows()
+    births: Rows[int] = Rows()
+    moved: Rows[tuple[int, int]] = Rows()
+    alive: int = 0
+    replace_generation: int = 0
+    system: SystemMessage | None = None
+    calls: tuple[Call, ...] = ()
+    span: int = -1
+    # measure
+    tokens: int = 0
+    header: Header | None = None
+    meter_step: tuple[int, int, int] | None = None
+    pending: PVector[AssistantChunks | Overflow] = pvector()
+    anchor: Anchor | None = None
+    refusal: str | None = None
+    context_window: int | None = None
+    freed: int = 0
+    ghost: int = 0
+    # policy
+    parts: tuple[PartState, ...] = ()
+
+
+class View(State, frozen=True):  # type: ignore[misc]  # a frozen child of a mutable parent: one list of fields for both
+    """Everything the reducer derives from the events so far. Immutable: an older view stays valid.
+
+    `position` is the number of log places folded, `time` the newest event's. `steps` counts every step/start,
+    `turns` every ended turn that had a step. `latch` tells the first part's latch; see also `frozen` and `views`.
+    """
+
+    @property
+    def latch(self) -> Latch | None:
+        return next((part.latch for part in self.parts if part.latch), None)
+
+
+def thaw(view: View) -> State:
+    return State(*astuple(view))
+
+
+def freeze(state: State) -> View:
+    return View(*astuple(state))
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """One replacement of one tool result's content, due now.
+
+    `seq` is the node's current event and `before` that event; `content` is what shall stand there. `views` is how
+    often the model was sent it. Tokens are priced by the reducer's meter, chars are code points of text. `cut_at` is
+    the number of leading code points that stay as they were; `dropped` the non-text blocks that go. `part` is the
+    place in the policy of the part that decided it, `reason` that part's name.
+    """
+
+    seq: int
+    before: ToolResult
+    content: tuple[Block, ...]
+    tool: str
+    views: int
+    tokens_before: int
+    tokens_after: int
+    chars_before: int
+    chars_after: int
+    cut_at: int
+    dropped: tuple[Block, ...]
+    part: int
+    reason: str
+

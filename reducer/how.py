@@ -1,0 +1,107 @@
+"""How: what stands in a result's place?
+
+A member may read the node's content, tool, arguments, turn, step and call id; never seq, position or time, or the
+same cut would have other bytes when it is committed than when it is derived.
+"""
+
+from typing import ClassVar, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from refold.events import Block, PolicyError, Text
+from refold.reducer._view import Node
+from refold.reducer.which import code_points
+
+MARKER = "\n\n[... tool result middle pruned ...]\n\n"  # DSH's own, 39 code points
+
+
+class How(Protocol):
+    """Gives a node's new content, None where this member has nothing to cut."""
+
+    def content(self, node: Node) -> tuple[Block, ...] | None: ...
+
+
+class HeadTail(msgspec.Struct, frozen=True, tag=True):
+    """Keep the first `head` and the last `tail` code points, a marker between.
+
+    DSH's official transform, block by block: text blocks count as one text; a block left empty goes; blocks are
+    never merged; every other block stays, in order. The result has `head` + 39 + `tail` code points; a text that is
+    not longer is left alone.
+    """
+
+    head: int
+    tail: int
+    revision: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        for name in ("head", "tail"):
+            if getattr(self, name) < 0:
+                raise PolicyError(f"must be at least 0 code points, got {getattr(self, name)}", field=name)
+
+    @property
+    def kept(self) -> int:
+        return self.head + len(MARKER) + self.tail
+
+    def content(self, node: Node) -> tuple[Block, ...] | None:
+        total = code_points(node.content)
+        if total <= self.kept:
+            return None
+        cut_from, cut_to = self.head, total - self.tail
+        kept: list[Block] = []
+        start, marked = 0, False
+        for block in node.content:
+            if type(block) is not Text:
+                kept.append(block)
+                continue
+            end = start + len(block.text)
+            text = block.text[: max(0, cut_from - start)] if start < cut_from else ""
+            if not marked and start < cut_to and end > cut_from:
+                text += MARKER
+                marked = True
+            if end > cut_to:
+                text += block.text[max(0, cut_to - start) :]
+            if text:
+                kept.append(block if text == block.text else replace(block, text=text))
+            start = end
+        return tuple(kept)
+
+
+class Drop(msgspec.Struct, frozen=True, tag=True):
+    """Nothing stands there: the result keeps its place and its call, with no content."""
+
+    revision: ClassVar[int] = 1
+
+    def content(self, node: Node) -> tuple[Block, ...] | None:
+        return () if node.content else None
+
+
+class Placeholder(msgspec.Struct, frozen=True, tag=True):
+    """One line instead of everything; other blocks go too, and are listed in the operation.
+
+    `template` may name {tool}, {turn}, {step} and {chars}.
+    """
+
+    template: str
+    revision: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        try:
+            self.template.format(tool="", turn=0, step=0, chars=0)
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
+            raise PolicyError(
+                f"may name {{tool}}, {{turn}}, {{step}} and {{chars}} only: {error!r}", field="template"
+            ) from None
+
+    def content(self, node: Node) -> tuple[Block, ...] | None:
+        message = node.message
+        text = self.template.format(
+            tool=node.tool,
+            turn=getattr(message, "turn", 0),
+            step=getattr(message, "step", 0),
+            chars=code_points(node.content),
+        )
+        return (Text(text),)
+
+
+HowRule = HeadTail | Drop | Placeholder

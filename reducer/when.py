@@ -1,0 +1,189 @@
+"""When: how much may be cut now? Nothing, everything that is ripe, or an amount."""
+
+from typing import ClassVar, Final, Literal, Protocol
+
+import msgspec
+
+from refold.events import PolicyError
+from refold.reducer._view import PartState
+
+ALL: Final = 1 << 62
+
+
+class Facts(Protocol):
+    """What a `when` may know. Tokens are the meter's, None where it refused the log; chars are code points."""
+
+    @property
+    def part(self) -> PartState: ...
+    @property
+    def measured(self) -> int | None:
+        """Tokens of the next prompt, less what earlier parts cut in this plan."""
+        ...
+
+    @property
+    def original(self) -> int | None:
+        """Tokens of the next prompt as if this reducer had cut nothing."""
+        ...
+
+    @property
+    def context_window(self) -> int | None: ...
+    @property
+    def overflow(self) -> bool:
+        """The provider has refused the open step's request as too long."""
+        ...
+
+    @property
+    def idle_ms(self) -> int:
+        """Newest event time less that of the last step/start, at least 0."""
+        ...
+
+
+class When(Protocol):
+    """`unit` is what an amount is counted in; `quota` is 0, ALL or an amount; `admits` is asked at birth."""
+
+    unit: ClassVar[Literal["tokens", "chars"]]
+
+    def quota(self, facts: Facts) -> int: ...
+
+    def admits(self, part: PartState) -> bool:
+        """May a result born now ever be a candidate?"""
+        ...
+
+
+class _Member(msgspec.Struct, frozen=True, tag=True):
+    unit: ClassVar[Literal["tokens", "chars"]] = "tokens"
+    revision: ClassVar[int] = 1
+
+    def admits(self, part: PartState) -> bool:
+        return True
+
+
+class Always(_Member, frozen=True):
+    """Whatever is ripe is cut at once."""
+
+    def quota(self, facts: Facts) -> int:
+        return ALL
+
+
+class Latch(_Member, frozen=True):
+    """Everything ripe, once the tokens measured at a boundary have reached `tokens`; it never closes again.
+
+    What is present when it opens is frozen: never admitted to the queue, never cut.
+    """
+
+    tokens: int
+
+    def __post_init__(self) -> None:
+        _at_least("Latch.tokens", self.tokens, 0)
+
+    def quota(self, facts: Facts) -> int:
+        return ALL if facts.part.latch else 0
+
+    def admits(self, part: PartState) -> bool:
+        return part.latch is not None
+
+
+class Above(_Member, frozen=True):
+    """Everything ripe while the prompt measures at least `tokens`, as it is sent or as it was before any cut."""
+
+    tokens: int
+    of: Literal["sent", "original"] = "sent"
+
+    def __post_init__(self) -> None:
+        _at_least("Above.tokens", self.tokens, 0)
+
+    def quota(self, facts: Facts) -> int:
+        measured = facts.measured if self.of == "sent" else facts.original
+        return ALL if measured is not None and measured >= self.tokens else 0
+
+
+class Pressure(_Member, frozen=True):
+    """Everything ripe while the prompt measures at least floor(window x `per_mille` / 1000), window from the log."""
+
+    per_mille: int = 800
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.per_mille <= 1000:
+            raise PolicyError(f"must be 1 to 1000, got {self.per_mille}", field="Pressure.per_mille")
+
+    def quota(self, facts: Facts) -> int:
+        if facts.measured is None or facts.context_window is None:
+            return 0
+        return ALL if facts.measured >= facts.context_window * self.per_mille // 1000 else 0
+
+
+class OnOverflow(_Member, frozen=True):
+    """Everything ripe when the provider has refused the open step's request as too long."""
+
+    def quota(self, facts: Facts) -> int:
+        return ALL if facts.overflow else 0
+
+
+class Idle(_Member, frozen=True):
+    """Everything ripe when nothing was sent for `seconds` of event time: the provider's cache is cold anyway."""
+
+    seconds: int
+
+    def __post_init__(self) -> None:
+        _at_least("Idle.seconds", self.seconds, 1)
+
+    def quota(self, facts: Facts) -> int:
+        return ALL if facts.idle_ms >= self.seconds * 1000 else 0
+
+
+class Batch(_Member, frozen=True):
+    """Everything ripe, once that frees at least `min_tokens`."""
+
+    min_tokens: int
+
+    def __post_init__(self) -> None:
+        _at_least("Batch.min_tokens", self.min_tokens, 1)
+
+    def quota(self, facts: Facts) -> int:
+        return ALL if facts.part.gain >= self.min_tokens else 0
+
+
+class Least(msgspec.Struct, frozen=True, tag=True):
+    """As much as every part allows."""
+
+    parts: "tuple[WhenRule, ...]"
+    revision: ClassVar[int] = 1
+    unit: ClassVar[Literal["tokens", "chars"]] = "tokens"
+
+    def quota(self, facts: Facts) -> int:
+        return min((part.quota(facts) for part in self.parts), default=0)
+
+    def admits(self, part: PartState) -> bool:
+        return all(member.admits(part) for member in self.parts)
+
+
+class Most(msgspec.Struct, frozen=True, tag=True):
+    """As much as any part allows."""
+
+    parts: "tuple[WhenRule, ...]"
+    revision: ClassVar[int] = 1
+    unit: ClassVar[Literal["tokens", "chars"]] = "tokens"
+
+    def quota(self, facts: Facts) -> int:
+        return max((part.quota(facts) for part in self.parts), default=0)
+
+    def admits(self, part: PartState) -> bool:
+        return any(member.admits(part) for member in self.parts)
+
+
+WhenRule = Always | Latch | Above | Pressure | OnOverflow | Idle | Batch | Least | Most
+
+
+def latch_of(when: object) -> Latch | None:
+    """The latch inside a rule, None where it has none. Raises PolicyError for a second one: a part has one latch."""
+    if isinstance(when, Latch):
+        return when
+    found = [latch for part in getattr(when, "parts", ()) if (latch := latch_of(part))]
+    if len(found) > 1:
+        raise PolicyError("a part has one latch; join two policies with + instead", field="when")
+    return found[0] if found else None
+
+
+def _at_least(field: str, value: int, least: int) -> None:
+    if value < least:
+        raise PolicyError(f"must be at least {least}, got {value}", field=field)

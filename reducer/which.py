@@ -1,0 +1,52 @@
+"""Which: may this tool result ever be cut?"""
+
+from fnmatch import fnmatchcase
+from typing import ClassVar, Literal
+
+import msgspec
+
+from refold.events import Block, PolicyError, Text, ToolResult
+from refold.reducer._view import Node
+
+Refusal = Literal["tool", "error", "small", "rewritten"]
+
+
+def code_points(content: tuple[Block, ...]) -> int:
+    """Unicode code points of the text blocks; a lone surrogate counts 1, every other block 0."""
+    return sum(len(block.text) for block in content if type(block) is Text)
+
+
+class Which(msgspec.Struct, frozen=True, tag=True):
+    """Tool results that may be cut, by what never changes about them.
+
+    `tools` are globs of the tools that may be cut, `deny` of those that may not; case counts, an unknown tool is
+    named "". `over_chars` is the least size: a result of just so many code points is left. `errors` lets results
+    marked as errors be cut; `originals` protects a result that anyone has rewritten.
+    """
+
+    tools: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    over_chars: int = 0
+    errors: bool = False
+    originals: bool = False
+    revision: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if self.over_chars < 0:
+            raise PolicyError(f"must be at least 0 code points, got {self.over_chars}", field="over_chars")
+
+    def refuses(self, node: Node) -> Refusal | None:
+        """Why the node may never be cut, None where it may."""
+        if not isinstance(node.message, ToolResult):
+            return "tool"
+        if not any(fnmatchcase(node.tool, glob) for glob in self.tools):
+            return "tool"
+        if any(fnmatchcase(node.tool, glob) for glob in self.deny):
+            return "tool"
+        if node.message.is_error and not self.errors:
+            return "error"
+        if code_points(node.content) <= self.over_chars:
+            return "small"
+        if self.originals and node.rewritten:
+            return "rewritten"
+        return None
