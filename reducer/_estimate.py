@@ -52,20 +52,20 @@ class DshEstimator(msgspec.Struct, frozen=True, tag=True):
             elif isinstance(block, ToolUse):
                 tokens += FRAME_TOKENS + _text(block.name) + _text(block.arguments)
             else:
-                tokens += self._value(parse(block.json))
+                tokens += self._json(block.json)
         return tokens
 
     def message(self, event: SurfaceEvent) -> int:
         """Raises FormatError for an Opaque block that holds no JSON."""
-        role = event.role
+        role, content = event.role, event.content
+        if role == "tool":
+            frames = 1 if self.version >= UNWRAPPED_SINCE else 2
+            return self.blocks(content) + frames * FRAME_TOKENS
         if role == "system":
-            return _system(event.content)
-        if not event.content and role in ("assistant", "developer"):
+            return _system(content)
+        if not content and role in ("assistant", "developer"):
             return 0
-        tokens = FRAME_TOKENS + self.blocks(event.content)
-        if role == "tool" and self.version < UNWRAPPED_SINCE:
-            tokens += FRAME_TOKENS
-        return tokens
+        return self.blocks(content) + FRAME_TOKENS
 
     def header(self, system: str | None, tools: str) -> int:
         """Raises FormatError if `tools` is neither empty nor JSON."""
@@ -76,26 +76,35 @@ class DshEstimator(msgspec.Struct, frozen=True, tag=True):
             tokens += FRAME_TOKENS + _quarter(stringified_length(parsed))
         return tokens
 
-    def _value(self, value: Any) -> int:
+    def _json(self, text: str) -> int:
         """A block given as JSON: by its text where DSH knows the type, else by what it takes to write it."""
-        match value:
-            case {"type": "text" | "reasoning", "text": str(text)}:
-                return FRAME_TOKENS + _text(text)
-            case {"type": "tool-call", "name": str(name), "arguments": str(arguments)}:
-                return FRAME_TOKENS + _text(name) + _text(arguments)
-            case {"type": "tool-result", "content": list(blocks)} if self.version < UNWRAPPED_SINCE:
-                return FRAME_TOKENS + sum(map(self._value, blocks))
-            case {"type": "image", "offloaded": _} if self.version >= UNWRAPPED_SINCE:
-                value = {key: field for key, field in value.items() if key != "offloaded"}
-        return FRAME_TOKENS + _quarter(stringified_length(value))
+        tokens = 0
+        values = [parse(text)]
+        while values:
+            value = values.pop()
+            tokens += FRAME_TOKENS
+            match value:
+                case {"type": "text" | "reasoning", "text": str(text)}:
+                    tokens += _text(text)
+                case {"type": "tool-call", "name": str(name), "arguments": str(arguments)}:
+                    tokens += _text(name) + _text(arguments)
+                case {"type": "tool-result", "content": list(nested)} if self.version < UNWRAPPED_SINCE:
+                    values += nested
+                case {"type": "image", "offloaded": _} if self.version >= UNWRAPPED_SINCE:
+                    kept = {key: field for key, field in value.items() if key != "offloaded"}
+                    tokens += _quarter(stringified_length(kept))
+                case _:
+                    tokens += _quarter(stringified_length(value))
+        return tokens
 
 
 def _text(text: str) -> int:
-    return (utf16_length(text) + 3) // 4
+    units = len(text) if text.isascii() else utf16_length(text)  # one call less: this is priced for every text of a log
+    return (units + 3) >> 2
 
 
 def _quarter(units: int) -> int:
-    return (units + 3) // 4
+    return (units + 3) >> 2
 
 
 def _system(blocks: tuple[Block, ...]) -> int:

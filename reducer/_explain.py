@@ -11,9 +11,7 @@ from refold.reducer._reducer import Reducer
 from refold.reducer._view import Node, Operation, View
 from refold.reducer.which import code_points
 
-ResultState = Literal[
-    "waiting", "due", "cut", "frozen", "small", "error", "tool", "pinned", "rewritten", "no gain"
-]
+ResultState = Literal["waiting", "due", "cut", "frozen", "small", "error", "tool", "pinned", "rewritten", "no gain"]
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -46,9 +44,7 @@ def frozen(view: View) -> tuple[int, ...] | None:
 def views(view: View) -> dict[int, int]:
     """How often the model was sent each result as it stands: step/starts since its bytes were born, by current seq."""
     return {
-        node.seq: view.steps - node.steps
-        for _, node in surface.nodes(view)
-        if isinstance(node.message, ToolResult)
+        node.seq: view.steps - node.steps for _, node in surface.nodes(view) if isinstance(node.message, ToolResult)
     }
 
 
@@ -88,5 +84,3 @@ def _state(reducer: Reducer, view: View, node: Node, operation: Operation | None
         else:
             reasons.append("waiting")  # the latch is closed: nothing is admitted yet
     return reasons[0] if reasons else "tool"
-
-

@@ -5,6 +5,8 @@ from typing import Any
 
 from refold.events import FormatError
 
+TOO_DEEP = "cannot price a block or tool list whose JSON nests this deep; Python follows about a thousand levels"
+
 
 def utf16_length(text: str) -> int:
     """UTF-16 code units: 1 for a code point of the basic plane or a lone surrogate, 2 for any other."""
@@ -18,19 +20,23 @@ def parse(text: str) -> Any:
     length. Of repeated keys the last value counts, as in JavaScript. NaN and the infinities, which Python writes
     though JSON has none, are null, as JSON.stringify would write them.
 
-    Raises FormatError where `text` is no JSON, or nests deeper than Python's parser follows (some thousand levels).
+    Raises FormatError where `text` is no JSON, or nests deeper than Python's parser follows (about a thousand levels).
     """
     try:
         return json.loads(text, parse_int=_stand_in, parse_float=_stand_in, parse_constant=lambda _: None)
     except RecursionError:
-        raise FormatError(f"cannot price JSON that nests this deep: {_excerpt(text)}") from None
+        raise FormatError(TOO_DEEP) from None
     except ValueError as error:
-        raise FormatError(f"cannot price what is no JSON ({error}): {_excerpt(text)}") from None
+        excerpt = text if len(text) <= 60 else text[:60] + "..."
+        raise FormatError(f"cannot price what is no JSON ({error}): {excerpt!r}") from None
 
 
 def stringified_length(value: Any) -> int:
-    """UTF-16 code units of `JSON.stringify`, for a value that `parse` gave."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), check_circular=False)
+    """UTF-16 code units of `JSON.stringify`, for a value that `parse` gave. Raises FormatError as `parse` does."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), check_circular=False)
+    except RecursionError:
+        raise FormatError(TOO_DEEP) from None
     if text.isascii():
         return len(text)
     # Once pairs are joined, what is left are lone surrogates: JSON.stringify and this handler both write them \udxxx.
@@ -56,7 +62,3 @@ def number(value: float) -> str:
 def _stand_in(text: str) -> int:
     digits = len(number(float(text)))
     return int("1" * digits)
-
-
-def _excerpt(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:60] + "...")

@@ -29,6 +29,7 @@ from refold.events import (
     ToolCallDelta,
     ToolUse,
 )
+from refold.events._events import Chunk
 from refold.reducer._estimate import DshEstimator
 from refold.reducer._estimate import Estimator as Estimator
 from refold.reducer._tiktoken import Tiktoken
@@ -81,7 +82,7 @@ class Dsh(msgspec.Struct, frozen=True, tag=True):
         answer = tokens
         if reported is not None and self.streams and event.sources is not None:
             blocks = streamed(state, event)
-            answer = self.estimator.blocks(blocks) + 4 if blocks else 0
+            answer = self.estimator.blocks(tuple(blocks)) + 4 if blocks else 0
         surface = (step[2] if self.streams else state.tokens) + answer
         estimate = (state.header.tokens if state.header else 0) + surface
         if reported is not None and reported >= estimate:
@@ -184,21 +185,26 @@ def streamed(state: State, event: AssistantMessage) -> list[Block]:
         if isinstance(chunk, Finish):
             finish = chunk.kind
             continue
-        kind = {TextDelta: "text", ReasoningDelta: "reasoning", ToolCallDelta: "tool-call"}.get(type(chunk), "")
-        if isinstance(chunk, BlockStart):
-            kind = chunk.block_type
-        partial = partials.setdefault(chunk.index, _Partial(kind))
-        if partial.block is not None or isinstance(chunk, BlockStart):
+        partial = partials.setdefault(chunk.index, _Partial(_kind(chunk)))
+        if partial.block is not None:
             continue
         if isinstance(chunk, BlockEnd):
             partial.block = chunk.block
         elif isinstance(chunk, ToolCallDelta):
             partial.text += chunk.arguments
             partial.name = chunk.name or partial.name
-        else:
+        elif not isinstance(chunk, BlockStart):
             partial.text += chunk.text
     blocks = [partial.block or _assembled(partial) for partial in partials.values()]
     return [block for block in blocks if finish != "max-tokens" or not isinstance(block, ToolUse)]
+
+
+def _kind(chunk: BlockStart | TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd) -> str:
+    if isinstance(chunk, BlockStart):
+        return chunk.block_type
+    if isinstance(chunk, ToolCallDelta):
+        return "tool-call"
+    return "reasoning" if isinstance(chunk, ReasoningDelta) else "text"
 
 
 def _assembled(partial: _Partial) -> Block:
@@ -211,9 +217,9 @@ def _assembled(partial: _Partial) -> Block:
     raise Refused(f'cannot assemble an incomplete block of type "{partial.kind}"')
 
 
-def _cited(state: State, event: AssistantMessage) -> list[object]:
+def _cited(state: State, event: AssistantMessage) -> list[Chunk]:
     sources = event.sources or ()
-    by_seq: dict[int, object] = {}
+    by_seq: dict[int, Chunk] = {}
     for run in state.pending:
         if (run.turn, run.step) != (event.turn, event.step):
             continue

@@ -49,8 +49,8 @@ def due(policy: Policy, meter: Meter, state: State) -> tuple[Operation, ...]:
         if now.ripe == 0:
             continue
         quota = part.when.quota(Known(state, index, freed))
-        place, end = now.head, len(now.since)
-        while quota > 0 and place < end:
+        place = now.head
+        while quota > 0 and place < now.boundary:
             entry = now.entries[place]
             node = queue.holder(state, index, place)
             place += 1
@@ -66,7 +66,8 @@ def due(policy: Policy, meter: Meter, state: State) -> tuple[Operation, ...]:
 def _operation(part: Part, index: int, meter: Meter, state: State, node: Node) -> Operation:
     cut = queue.cut_content(part, meter, node)
     before = node.message
-    assert cut is not None and isinstance(before, ToolResult), "only what can be cut is admitted"
+    assert cut is not None, "only what can be cut is admitted"
+    assert isinstance(before, ToolResult)
     content, tokens = cut
     return Operation(
         seq=node.seq,

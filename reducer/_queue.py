@@ -15,10 +15,6 @@ from refold.reducer.ripe import reading
 from refold.reducer.which import code_points
 
 
-def set_part(state: State, index: int, part: PartState) -> None:
-    state.parts = (*state.parts[:index], part, *state.parts[index + 1 :])
-
-
 def counters(state: State, part: PartState) -> Counters:
     return Counters(state.steps, state.turns, state.results, part.admitted, part.admitted_tokens, part.spans)
 
@@ -44,9 +40,7 @@ def cut_content(part: Part, meter: Meter, node: Node) -> tuple[tuple[Block, ...]
 
 def admit(state: State, parts: tuple[Part, ...], meter: Meter, slot: int, node: Node, old: Node | None) -> Node:
     """The node with its tickets: admitted to each queue it belongs in, as the heir of `old` where it has one."""
-    if not isinstance(node.message, ToolResult):
-        return node
-    places = [-1] * len(parts)
+    places: list[int] | None = None
     for index, part in enumerate(parts):
         now = state.parts[index]
         if node.cut_by == index or not part.when.admits(now) or is_frozen(now, node) or part.which.refuses(node):
@@ -54,67 +48,59 @@ def admit(state: State, parts: tuple[Part, ...], meter: Meter, slot: int, node: 
         cut = cut_content(part, meter, node)
         if cut is None:
             continue
+        places = places or [-1] * len(parts)
         gain = (node.tokens - cut[1], code_points(node.content) - code_points(cut[0]))
-        heir_of = old.tickets[index] if old is not None else -1
-        places[index] = _enter(state, index, part, slot, gain, heir_of, node.tokens if old is None else None)
-    return replace(node, tickets=tuple(places))
+        heir_of = old.tickets[index] if old is not None and old.tickets else -1
+        places[index] = _enter(state, now, part, Entry(slot, (), *gain), heir_of, node.tokens if old is None else None)
+    return replace(node, tickets=tuple(places)) if places else node
 
 
 def _enter(
-    state: State, index: int, part: Part, slot: int, gain: tuple[int, int], heir_of: int, born_tokens: int | None
+    state: State, now: PartState, part: Part, entry: Entry, heir_of: int, born_tokens: int | None
 ) -> int:
-    now = state.parts[index]
+    """Put an entry into a queue; gives its place. `born_tokens` is None for a rewrite, which counts as no birth."""
     meters = part.ripe.odometers()
     inherited = now.entries[heir_of].stamps if heir_of >= 0 else None
     if inherited is not None and not any(meter.fresh for meter in meters):
-        place, entry = heir_of, Entry(slot, inherited, *gain)
-        entries = now.entries.set(place, entry)
-    else:
-        before = counters(state, now)
-        if born_tokens is not None:
-            now = replace(
-                now,
-                admitted=now.admitted + 1,
-                admitted_tokens=now.admitted_tokens + born_tokens,
-                spans=now.spans + (state.span != now.span),
-                span=state.span,
-            )
-        after = counters(state, now)
-        stamps = tuple(reading(meter, after if meter.own else before, now.samples) for meter in meters)
-        if inherited is not None:
-            pairs = zip(meters, stamps, inherited, strict=True)
-            stamps = tuple(new if meter.fresh else kept for meter, new, kept in pairs)
-        place = len(now.entries)
-        if place:
-            stamps = tuple(map(max, stamps, now.entries[place - 1].stamps))
-        entry = Entry(slot, stamps, *gain)
-        entries = now.entries.append(entry)
-    set_part(state, index, _count(replace(now, entries=entries), place, entry, 1))
-    return place
+        now.entries.set(heir_of, replace(entry, stamps=inherited))
+        _count(now, heir_of, 1)
+        return heir_of
+    before = counters(state, now)
+    if born_tokens is not None:
+        now.admitted += 1
+        now.admitted_tokens += born_tokens
+        now.spans += state.span != now.span
+        now.span = state.span
+    after = counters(state, now)
+    stamps = tuple(reading(meter, after if meter.own else before, now.samples) for meter in meters)
+    if inherited is not None:
+        pairs = zip(meters, stamps, inherited, strict=True)
+        stamps = tuple(new if meter.fresh else kept for meter, new, kept in pairs)
+    if now.end:
+        stamps = tuple(map(max, stamps, now.entries[now.end - 1].stamps))
+    now.entries.append(replace(entry, stamps=stamps))
+    now.end += 1
+    _count(now, now.end - 1, 1)
+    return now.end - 1
 
 
-def _count(part: PartState, place: int, entry: Entry, sign: int) -> PartState:
-    """The part with an entry's share added to its sums, or taken out."""
-    live, chars = part.live + sign, part.chars + sign * entry.gain_chars
-    if place >= len(part.since):
-        return replace(part, live=live, chars=chars)
-    gain = sign * entry.gain_tokens
-    return replace(
-        part,
-        live=live,
-        chars=chars,
-        gain=part.gain + gain,
-        moment=part.moment + gain * part.since[place],
-        ripe=part.ripe + sign,
-    )
+def _count(part: PartState, place: int, sign: int) -> None:
+    """Add an entry's share to its queue's sums, or take it out."""
+    entry = part.entries[place]
+    part.live += sign
+    part.chars += sign * entry.gain_chars
+    if place < part.boundary:
+        gain = sign * entry.gain_tokens
+        part.ripe += sign
+        part.gain += gain
+        part.moment += gain * part.since[place]
 
 
 def leave(state: State, node: Node) -> None:
     """Take a node that leaves the surface, or stands there no more as it was, out of every queue's sums."""
-    for index, place in enumerate(node.tickets):
+    for part, place in zip(state.parts, node.tickets, strict=False):
         if place >= 0:
-            part = state.parts[index]
-            set_part(state, index, _count(part, place, part.entries[place], -1))
+            _count(part, place, -1)
 
 
 def holder(state: State, index: int, place: int) -> Node | None:
@@ -127,58 +113,46 @@ def ripen(state: State, parts: tuple[Part, ...]) -> None:
     """Move each boundary to the first entry that is not ripe, and each head to the first living entry."""
     for index, part in enumerate(parts):
         now = state.parts[index]
-        end = len(now.entries)
-        if now.head == end and len(now.since) == end:
+        if now.head == now.end:
             continue
-        place = len(now.since)
-        if place < end:
-            odometers, meters = counters(state, now), part.ripe.odometers()
-            readings = tuple(reading(meter, odometers, now.samples) for meter in meters)
-            since, gain, count = now.since, 0, 0
-            while place < end:
-                entry = now.entries[place]
-                advances = tuple(shown - stamp for shown, stamp in zip(readings, entry.stamps, strict=True))
-                if not part.ripe.reached(advances):
-                    break
-                if holder(state, index, place):
-                    gain, count = gain + entry.gain_tokens, count + 1
-                since = since.append(state.steps)
-                place += 1
-            if place > len(now.since):
-                now = replace(
-                    now,
-                    since=since,
-                    gain=now.gain + gain,
-                    moment=now.moment + gain * state.steps,
-                    ripe=now.ripe + count,
-                )
-        head = now.head
-        while head < end and holder(state, index, head) is None:
-            head += 1
-        if head != now.head:
-            now = replace(now, head=head)
-        set_part(state, index, now)
+        if now.boundary < now.end:
+            _move_boundary(state, index, part)
+        while now.head < now.boundary and holder(state, index, now.head) is None:
+            now.head += 1
+
+
+def _move_boundary(state: State, index: int, part: Part) -> None:
+    now = state.parts[index]
+    odometers, meters = counters(state, now), part.ripe.odometers()
+    readings = tuple(reading(meter, odometers, now.samples) for meter in meters)
+    while now.boundary < now.end:
+        entry = now.entries[now.boundary]
+        advances = tuple(shown - stamp for shown, stamp in zip(readings, entry.stamps, strict=True))
+        if not part.ripe.reached(advances):
+            break
+        now.since.append(state.steps)
+        if holder(state, index, now.boundary):
+            now.ripe += 1
+            now.gain += entry.gain_tokens
+            now.moment += entry.gain_tokens * state.steps
+        now.boundary += 1
 
 
 def open_latch(state: State, parts: tuple[Part, ...], index: int, latch: Latch) -> None:
     """Open a part's latch: what stands on the surface is frozen, so its candidates leave the queue."""
     now = state.parts[index]
-    set_part(state, index, replace(now, latch=latch))
-    for place in range(now.head, len(now.entries)):
+    now.latch = latch
+    for place in range(now.head, now.end):
         node = holder(state, index, place)
         if node is not None:
-            set_part(state, index, _count(state.parts[index], place, now.entries[place], -1))
-            slot = now.entries[place].slot
+            _count(now, place, -1)
             gone = (*node.tickets[:index], -1, *node.tickets[index + 1 :])
-            state.slots = state.slots.set(slot, replace(node, tickets=gone))
-    ripen(state, parts)
+            state.slots.set(now.entries[place].slot, replace(node, tickets=gone))
 
 
 def sample(state: State, parts: tuple[Part, ...]) -> None:
     """Keep the odometers as they stand at a turn/start, for the members that read them settled."""
-    for index, part in enumerate(parts):
+    for now, part in zip(state.parts, parts, strict=True):
         depth = max((meter.settled for meter in part.ripe.odometers()), default=0)
         if depth:
-            now = state.parts[index]
-            kept = (*now.samples, counters(state, now))[-depth:]
-            set_part(state, index, replace(now, samples=kept))
+            now.samples = (*now.samples, counters(state, now))[-depth:]

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from refold.events import AssistantMessage, Event, PolicyError, SurfaceError, ToolResult
+from refold.events import AssistantChunks, AssistantMessage, Event, PolicyError, SurfaceError, ToolResult
 from refold.reducer import _surface as surface
 from refold.reducer._measure import Measure, Meter, measure_of
 from refold.reducer._plan import due
@@ -49,7 +49,7 @@ class Reducer:
 
     def start(self) -> View:
         """The view before any event."""
-        return View(self.fingerprint, parts=(PartState(),) * len(self.policy.parts))
+        return View(self.fingerprint, parts=tuple(PartState() for _ in self.policy.parts))
 
     def fold(self, view: View, event: Event) -> View:
         """The view after one more event. Raises SurfaceError where the event cannot follow; `view` never changes."""
@@ -59,15 +59,18 @@ class Reducer:
         """The view after all the events, in order. Raises SurfaceError; then none of them has been folded."""
         self._check(view)
         state = thaw(view)
+        position = state.position
         for event in events:
-            if event.seq != state.position:
-                raise SurfaceError(f"out of order: the next event must be seq {state.position}", seq=event.seq)
-            rule = RULES.get(type(event))
+            if event.seq != position:
+                raise SurfaceError(f"out of order: the next event must be seq {position}", seq=event.seq)
+            kind = type(event)
+            rule = RULES.get(kind)
             if rule is not None:
                 rule(self, state, event)
-            state.position += event.width
+            position += event.width if kind is AssistantChunks else 1
             if event.time:
                 state.time = event.time
+        state.position = position
         return freeze(state)
 
     def plan(self, view: View) -> tuple[Operation, ...]:

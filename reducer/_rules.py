@@ -136,11 +136,8 @@ def context(reducer: Rules, state: State, event: RequestContext) -> None:
 
 
 def call(reducer: Rules, state: State, event: ToolCall) -> None:
-    for place, waiting in enumerate(state.calls):
-        if waiting.seq < 0 and waiting.id == event.call_id:
-            break
-    else:
-        place = len(state.calls)
+    waiting = (place for place, known in enumerate(state.calls) if known.seq < 0 and known.id == event.call_id)
+    place = next(waiting, len(state.calls))
     known = Call(event.seq, event.call_id, event.name, event.arguments)
     state.calls = (*state.calls[:place], known, *state.calls[place + 1 :])
 
@@ -152,13 +149,16 @@ def _answered_call(state: State, event: ToolResult) -> tuple[str, str]:
     calls of the newest assistant message, each once.
     """
     cited = event.sources or ()
-    found = next((place for place, waiting in enumerate(state.calls) if waiting.seq in cited), None)
-    if found is None:
-        found = next((place for place, waiting in enumerate(state.calls) if waiting.id == event.call_id), None)
-    if found is None:
-        return "", ""
-    answered = state.calls[found]
-    state.calls = (*state.calls[:found], *state.calls[found + 1 :])
+    for answered in state.calls:
+        if answered.seq in cited:
+            break
+    else:
+        for answered in state.calls:
+            if answered.id == event.call_id:
+                break
+        else:
+            return "", ""
+    state.calls = tuple(waiting for waiting in state.calls if waiting is not answered)
     return answered.name, answered.arguments
 
 
@@ -211,9 +211,7 @@ def _rewrite(reducer: Rules, state: State, event: ToolResult, tokens: int) -> No
     ((slot, old),) = surface.shadowed(state, event)
     hand = _own_hand(reducer, old, event)
     freed = old.freed + old.tokens - tokens if hand >= 0 else 0
-    node = Node(
-        event.seq, event, tokens, old.born, state.steps, old.tool, old.arguments, True, hand, (), freed
-    )
+    node = Node(event.seq, event, tokens, old.born, state.steps, old.tool, old.arguments, True, hand, (), freed)
     _stand(reducer, state, slot, old, node)
     state.replace_generation += 1
 

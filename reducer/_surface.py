@@ -59,10 +59,9 @@ def shadowed(state: State, event: Message) -> list[tuple[int, Node]]:
     assert event.replaces is not None
     start, end = event.replaces
     first, last = slot_of(state, start), slot_of(state, end)
-    for name, seq, slot in (("start", start, first), ("end", end, last)):
-        if slot is None:
-            raise SurfaceError(f"replaces {name} seq {seq}, which is not found on the surface", seq=event.seq)
-    assert first is not None and last is not None
+    if first is None or last is None:
+        name, seq = ("start", start) if first is None else ("end", end)
+        raise SurfaceError(f"replaces {name} seq {seq}, which is not found on the surface", seq=event.seq)
     if first > last:
         raise SurfaceError(f"replaces from seq {start} to seq {end}, but {start} stands after {end}", seq=event.seq)
     if first == last:
@@ -98,21 +97,19 @@ def _check_rewrite(event: ToolResult, gone: list[tuple[int, Node]]) -> None:
         raise SurfaceError(f"replaces tool/result {old.seq} and may change only content", seq=event.seq)
 
 
-def append(state: State, node: Node) -> int:
-    """Put a node at the end; gives its slot."""
-    slot = len(state.slots)
-    state.slots = state.slots.append(node)
-    state.births = state.births.append(node.seq)
+def append(state: State, node: Node) -> None:
+    """Put a node at the end."""
+    state.slots.append(node)
+    state.births.append(node.seq)
     state.alive += 1
     state.tokens += node.tokens
-    return slot
 
 
 def put(state: State, slot: int, old: Node, node: Node) -> None:
     """Let `node` stand where `old` stood."""
-    state.slots = state.slots.set(slot, node)
+    state.slots.set(slot, node)
     if node.seq != old.seq:
-        state.moved = state.moved.append((node.seq, slot))
+        state.moved.append((node.seq, slot))
     state.tokens += node.tokens - old.tokens
     state.freed += node.freed - old.freed
     state.ghost += node.ghost - old.ghost
@@ -127,9 +124,8 @@ def kill(state: State, gone: list[tuple[int, Node]], end: int) -> None:
             break
         after = found
     for slot, node in gone:
-        state.slots = state.slots.set(slot, after)
+        state.slots.set(slot, after)
         state.tokens -= node.tokens
         state.freed -= node.freed
         state.ghost -= node.ghost
     state.alive -= len(gone)
-

@@ -1,6 +1,7 @@
 """The derived view, and the mutable twin in which one fold changes it."""
 
 import msgspec
+from msgspec import field
 from msgspec.structs import astuple
 from pyrsistent import PVector, pvector
 
@@ -74,19 +75,21 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
     spans: int = 0
 
 
-class PartState(msgspec.Struct, frozen=True, gc=False):
+class PartState(msgspec.Struct, gc=False):
     """What one part of the policy has derived: its latch, its queue, the queue's sums.
 
-    Entries before `len(since)` are ripe, `since[i]` being the step count at which entry i ripened; entries before
-    `head` are gone. The sums run over the live ripe entries: `gain` in tokens, `moment` = sum of gain x since,
-    `ripe` their number. Over all live entries: `live` their number, `chars` the code points their cuts would take. `span` is
-    the newest span with a candidate; `samples` are the odometers as they stood at the last turn/starts, oldest first.
+    Of `end` entries those before `boundary` are ripe, `since[i]` being the step count at which entry i ripened; those
+    before `head` are gone. The sums run over the live ripe entries: `gain` in tokens, `moment` = sum of gain x since,
+    `ripe` their number; over all live ones `live` is the number and `chars` the code points their cuts would take.
+    `span` is the newest span with a candidate; `samples` the odometers as they stood at the last turn/starts.
     """
 
     latch: Latch | None = None
-    entries: Rows[Entry] = Rows()
-    since: Rows[int] = Rows()
+    entries: Rows[Entry] = field(default_factory=Rows)
+    since: Rows[int] = field(default_factory=Rows)
     head: int = 0
+    boundary: int = 0
+    end: int = 0
     gain: int = 0
     moment: int = 0
     ripe: int = 0
@@ -145,9 +148,9 @@ class State(msgspec.Struct):
     overflow: bool = False
     step_time: int | None = None
     # surface: slot i is the i-th append; a dead slot that starts a dead run holds the slot to go on at
-    slots: Rows[Node | int] = Rows()
-    births: Rows[int] = Rows()
-    moved: Rows[tuple[int, int]] = Rows()
+    slots: Rows[Node | int] = field(default_factory=Rows)
+    births: Rows[int] = field(default_factory=Rows)
+    moved: Rows[tuple[int, int]] = field(default_factory=Rows)
     alive: int = 0
     replace_generation: int = 0
     system: SystemMessage | None = None
@@ -180,10 +183,21 @@ class View(State, frozen=True):  # type: ignore[misc]  # a frozen child of a mut
 
 
 def thaw(view: View) -> State:
-    return State(*astuple(view))
+    """A mutable twin: its own Rows and parts, everything else shared with the view."""
+    state = State(*astuple(view))
+    state.slots, state.births, state.moved = state.slots.fork(), state.births.fork(), state.moved.fork()
+    state.parts = tuple(_thaw_part(part) for part in state.parts)
+    return state
+
+
+def _thaw_part(part: PartState) -> PartState:
+    twin = PartState(*astuple(part))
+    twin.entries, twin.since = twin.entries.fork(), twin.since.fork()
+    return twin
 
 
 def freeze(state: State) -> View:
+    """The twin's fields as a view; the twin must not be used again."""
     return View(*astuple(state))
 
 
@@ -209,4 +223,3 @@ class Operation(msgspec.Struct, frozen=True):
     dropped: tuple[Block, ...]
     part: int
     reason: str
-

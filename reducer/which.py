@@ -13,7 +13,11 @@ Refusal = Literal["tool", "error", "small", "rewritten"]
 
 def code_points(content: tuple[Block, ...]) -> int:
     """Unicode code points of the text blocks; a lone surrogate counts 1, every other block 0."""
-    return sum(len(block.text) for block in content if type(block) is Text)
+    total = 0
+    for block in content:
+        if type(block) is Text:
+            total += len(block.text)
+    return total
 
 
 class Which(msgspec.Struct, frozen=True, tag=True):
@@ -37,16 +41,19 @@ class Which(msgspec.Struct, frozen=True, tag=True):
 
     def refuses(self, node: Node) -> Refusal | None:
         """Why the node may never be cut, None where it may."""
-        if not isinstance(node.message, ToolResult):
+        message = node.message
+        if not isinstance(message, ToolResult):
             return "tool"
-        if not any(fnmatchcase(node.tool, glob) for glob in self.tools):
-            return "tool"
-        if any(fnmatchcase(node.tool, glob) for glob in self.deny):
-            return "tool"
-        if node.message.is_error and not self.errors:
-            return "error"
-        if code_points(node.content) <= self.over_chars:
+        if code_points(message.content) <= self.over_chars:
             return "small"
+        if message.is_error and not self.errors:
+            return "error"
+        if not _matches(node.tool, self.tools) or _matches(node.tool, self.deny):
+            return "tool"
         if self.originals and node.rewritten:
             return "rewritten"
         return None
+
+
+def _matches(tool: str, globs: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(tool, glob) for glob in globs)

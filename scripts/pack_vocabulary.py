@@ -37,7 +37,7 @@ def pack(text: bytes) -> bytes:
     for rank, line in enumerate(text.splitlines()):
         token, number = line.split()
         if int(number) != rank:
-            sys.exit(f"line {rank + 1}: rank {int(number)} where {rank} is due; the packed form needs ranks without gaps")
+            sys.exit(f"line {rank + 1}: rank {int(number)} where {rank} is due; the packed form knows no gaps")
         tokens.append(base64.b64decode(token))
     return lzma.compress(bytes(map(len, tokens)) + b"".join(tokens), preset=9 | lzma.PRESET_EXTREME)
 

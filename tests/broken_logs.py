@@ -150,7 +150,7 @@ SURFACE: dict[str, Break] = {
     "operation of an unknown name": _replacing(lambda nodes: {**_last_two(nodes), "op": "remove"}, _last(2)),
     "replacement without sources": _replacing(_last_two, lambda nodes: None),
     "replacement that cites half of its range": _replacing(_last_two, _last(1)),
-    "replacement that cites another node": _replacing(lambda nodes: _over(nodes[-1], nodes[-1]), lambda nodes: nodes[:1]),
+    "replacement that cites another node": _replacing(lambda nodes: _over(*nodes[-1:] * 2), lambda nodes: nodes[-2:-1]),
     "no surfaceOp": _appending(),
     "surfaceOp is null": _appending(surfaceOp=None),
     "surfaceOp is another word": _appending(surfaceOp="prepend"),
@@ -227,7 +227,16 @@ def _citing(*chunks: tuple[int, Json]) -> Break:
     return broken
 
 
+_AUDIO = {"type": "block-start", "index": 0, "blockType": "audio"}
 _DELTA = {"type": "text-delta", "index": 0, "text": "a"}
+
+
+def _answer_over_a_node(events: list[Json]) -> list[Json]:
+    events = _citing((1, _DELTA))(_two_nodes(events))[:-1]
+    seq = surface(events)[-1]
+    usage = {"usage": {"inputTokens": 1, "outputTokens": 1}}
+    return [*events, _assistant(events, 9, 1, data=usage, surfaceOp=_over(seq, seq), sourceEventSeqs=[seq])]
+
 
 METER: dict[str, Break] = {
     "answer outside a step": _answer_outside,
@@ -237,6 +246,7 @@ METER: dict[str, Break] = {
     "end of another step": _steps(("step/start", 9, 1), ("step/end", 9, 2)),
     "answer cites an event that is no chunk": _citing(),
     "answer cites a chunk of another step": _citing((1, _DELTA), (2, _DELTA)),
-    "answer cites an unknown block that never ended": _citing((1, {"type": "block-start", "index": 0, "blockType": "audio"})),
+    "answer cites a block of an unknown type that never ended": _citing((1, _AUDIO)),
+    "answer that reports usage replaces a node": _answer_over_a_node,
     "answer cites a chunk of an unknown type": _citing((1, {"type": "audio-delta", "index": 0})),
 }

@@ -1,0 +1,264 @@
+"""Writing down a foreign session in the order of DSH's log: turns around prompts, steps around model calls.
+
+A reader tells what happened; the journal numbers it, opens and closes turns and steps, joins results to the calls
+they answer, and mirrors the surface, so that a reset can name what it drops.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import msgspec
+
+from refold.events._blocks import Block, ToolUse
+from refold.events._events import (
+    AssistantMessage,
+    DeveloperMessage,
+    EndSeed,
+    Event,
+    Other,
+    RequestContext,
+    RequestHeader,
+    StepEnd,
+    StepStart,
+    SurfaceEvent,
+    SurfaceRewind,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    Usage,
+    UserMessage,
+)
+from refold.events.formats._source import Session
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A message on the surface. `key` is what the foreign log calls it, None for what has no name there."""
+
+    event: SurfaceEvent
+    key: Hashable = None
+
+
+class Owner(msgspec.Struct):
+    """The step that asked for a call, and whether its result has come."""
+
+    turn: int
+    step: int
+    answered: bool = False
+
+
+class Journal:
+    """One session being written. Messages wait until the request that sends them; results are written at once."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.nodes: list[Node] = []
+        self.partial = False
+        self.time = 0
+        self.turn = self.step = 0
+        self.in_turn = self.in_step = False
+        self._waiting: list[Node] = []
+        self._calls: dict[str, list[Owner]] = {}
+        self._notes: dict[str, int] = {}
+        self._header, self._sent_header = RequestHeader(0, 0), RequestHeader(0, 0)
+        self._context, self._sent_context = RequestContext(0, 0), RequestContext(0, 0)
+
+    def note(self, text: str) -> None:
+        """Remember what was left out or taken on trust; equal notes are counted, not repeated."""
+        self._notes[text] = self._notes.get(text, 0) + 1
+
+    def damaged(self, text: str) -> None:
+        """A part of the source could not be read: the session is partial, and says so."""
+        self.partial = True
+        self.note(text)
+
+    # what goes with the next request
+
+    def header(self, **fields: Any) -> None:
+        """What is known of the request's frame from here on: `system`, `tools`, `config` as in RequestHeader."""
+        self._header = msgspec.structs.replace(self._header, **fields)
+
+    def context(self, **fields: Any) -> None:
+        """Who is asked from here on: `provider`, `model`, `context_window` as in RequestContext."""
+        self._context = msgspec.structs.replace(self._context, **fields)
+
+    def prompt(self, time: int, content: tuple[Block, ...], key: Hashable = None) -> None:
+        """A person asks. It opens a turn, unless the open turn has not been sent yet."""
+        if self.in_turn and self.step:
+            self.end_turn()
+        self._open_turn(time)
+        self.user(time, content, "user", key)
+
+    def user(self, time: int, content: tuple[Block, ...], source: str, key: Hashable = None) -> None:
+        self._waiting.append(Node(UserMessage(-1, time, content, source=source), key))
+
+    def developer(self, time: int, content: tuple[Block, ...], key: Hashable = None) -> None:
+        """A system message that is not the first: it stands where it was said."""
+        self._waiting.append(Node(DeveloperMessage(-1, time, content), key))
+
+    # a model call
+
+    def request(self, time: int) -> None:
+        """A step begins: what waits is sent. A step that is still open ends."""
+        self.end_step()
+        self._open_turn(time)
+        self.step += 1
+        self.in_step = True
+        self.add(StepStart, time, turn=self.turn, step=self.step)
+        self.settle()
+        if self._header != self._sent_header:
+            self._sent_header = self._header
+            self._append(msgspec.structs.replace(self._header, seq=len(self.events), time=time))
+        if self._context != self._sent_context:
+            self._sent_context = self._context
+            self._append(msgspec.structs.replace(self._context, seq=len(self.events), time=time))
+
+    def answer(
+        self,
+        time: int,
+        content: tuple[Block, ...],
+        *,
+        usage: Usage | None = None,
+        interrupted: bool = False,
+        model: str = "",
+        key: Hashable = None,
+    ) -> None:
+        """What the model said in the open step; its ToolUse blocks may be answered by results from here on."""
+        event = AssistantMessage(
+            len(self.events), time, content, self.turn, self.step, usage=usage, interrupted=interrupted, model=model
+        )
+        self._surface(Node(event, key))
+        for block in content:
+            if isinstance(block, ToolUse):
+                self._calls.setdefault(block.id, []).append(Owner(self.turn, self.step))
+
+    def call(self, time: int, call_id: str, name: str, arguments: str) -> None:
+        """A tool starts to run. A call that the answer has no block for may be answered by a result, too."""
+        if all((owner.turn, owner.step) != (self.turn, self.step) for owner in self._calls.get(call_id, ())):
+            self._calls.setdefault(call_id, []).append(Owner(self.turn, self.step))
+        self.add(ToolCall, time, turn=self.turn, step=self.step, call_id=call_id, name=name, arguments=arguments)
+
+    def calls(self, time: int, content: tuple[Block, ...]) -> None:
+        """Every tool that an answer asks for starts to run."""
+        for block in content:
+            if isinstance(block, ToolUse):
+                self.call(time, block.id, block.name, block.arguments)
+
+    def result(
+        self, time: int, call_id: str, content: tuple[Block, ...], *, is_error: bool = False, key: Hashable = None
+    ) -> None:
+        """A result. Its step is that of the newest call of this id that waits for one; an orphan's the open one."""
+        turn, step = self.turn, self.step
+        owners = self._calls.get(call_id, [])
+        owner = next((owner for owner in reversed(owners) if not owner.answered), None)
+        if owner is not None:
+            owner.answered = True
+            turn, step = owner.turn, owner.step
+        elif owners:
+            self.note("a call has a second result")
+        else:
+            self.note("a result answers no call")
+        if not self.in_step:
+            self.note("a result came after its step had ended")
+        self._surface(Node(ToolResult(len(self.events), time, content, turn, step, call_id, is_error=is_error), key))
+
+    def end_step(self, time: int = 0) -> None:
+        if self.in_step:
+            self.add(StepEnd, time or self.time, turn=self.turn, step=self.step)
+            self.in_step = False
+
+    def end_turn(self, time: int = 0, reason: str = "completed") -> None:
+        """The turn ends; what still waits was never sent, and stands on the surface all the same."""
+        self.end_step(time)
+        if self.in_turn:
+            self.settle()
+            self.add(TurnEnd, time or self.time, turn=self.turn, reason=reason)
+            self.in_turn = False
+
+    # resets
+
+    def settle(self) -> None:
+        """Put what waits on the surface."""
+        waiting, self._waiting = self._waiting, []
+        for node in waiting:
+            place: dict[str, Any] = {"seq": len(self.events)}
+            if isinstance(node.event, AssistantMessage):
+                place |= {"turn": self.turn, "step": self.step}
+            self._surface(Node(msgspec.structs.replace(node.event, **place), node.key))
+
+    def replace(
+        self, time: int, first: int, last: int, content: tuple[Block, ...], source: str, key: Hashable = None
+    ) -> None:
+        """One user message takes the place of the nodes from position `first` to `last`."""
+        self.settle()
+        gone = tuple(node.event.seq for node in self.nodes[first : last + 1])
+        event = UserMessage(
+            len(self.events), time, content, source=source, replaces=(gone[0], gone[-1]), sources=gone
+        )
+        self._append(event)
+        self.nodes[first : last + 1] = [Node(event, key)]
+
+    def clear(self, time: int, at: int, content: tuple[Block, ...], key: Hashable = None) -> None:
+        """The tool result at position `at` is sent with another content from here on."""
+        self.settle()
+        seq = self.nodes[at].event.seq
+        event = msgspec.structs.replace(
+            self.nodes[at].event, seq=len(self.events), time=time, content=content, replaces=(seq, seq), sources=(seq,)
+        )
+        self._append(event)
+        self.nodes[at] = Node(event, key)
+
+    def rewind(self, time: int, keep: int) -> None:
+        """Only the first `keep` nodes stay."""
+        self.settle()
+        if keep < len(self.nodes):
+            self.add(SurfaceRewind, time, to_seq=self.nodes[keep - 1].event.seq if keep else -1)
+            del self.nodes[keep:]
+
+    def restore(self, time: int, nodes: Iterable[Node]) -> None:
+        """Nodes of an earlier surface come back with the next request. Their usage was counted the first time."""
+        for node in nodes:
+            back: dict[str, Any] = {"time": time, "replaces": None, "sources": None}
+            if isinstance(node.event, AssistantMessage):
+                back["usage"] = None
+            self._waiting.append(Node(msgspec.structs.replace(node.event, **back), node.key))
+            self.note("messages came back to the surface after a branch or a compaction")
+
+    def end_seed(self, time: int, *, inherited: bool) -> None:
+        """What comes now is the session's own; a fork inherited what came before, a resume reloaded it."""
+        self.end_turn()
+        self.settle()
+        self.add(EndSeed, time, inherited=inherited)
+
+    def other(self, time: int, name: str) -> None:
+        self.add(Other, time, name=name)
+
+    # the end
+
+    def session(self, session_id: str, parent: str | None = None) -> Session:
+        """Everything written, its open turn closed."""
+        self.end_turn()
+        self.settle()
+        unanswered = sum(not owner.answered for owners in self._calls.values() for owner in owners)
+        if unanswered:
+            self.note(f"{unanswered} call{'s have' if unanswered > 1 else ' has'} no result")
+        notes = tuple(note if count == 1 else f"{note} ({count} times)" for note, count in self._notes.items())
+        return Session(session_id, tuple(self.events), parent, notes, self.partial)
+
+    def add(self, kind: type[Event], time: int, **fields: Any) -> None:
+        self._append(kind(len(self.events), time, **fields))
+
+    def _append(self, event: Event) -> None:
+        self.events.append(event)
+        self.time = event.time or self.time
+
+    def _surface(self, node: Node) -> None:
+        self._append(node.event)
+        self.nodes.append(node)
+
+    def _open_turn(self, time: int) -> None:
+        if not self.in_turn:
+            self.turn += 1
+            self.step = 0
+            self.in_turn = True
+            self.add(TurnStart, time, turn=self.turn)

@@ -1,0 +1,123 @@
+"""The two inner rooms, read as source: what they import, what they hold between two calls."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = [path.relative_to(ROOT).as_posix() for room in ("events", "reducer") for path in (ROOT / room).rglob("*.py")]
+
+# Modules that read no file, network, clock or environment, run no thread and draw no random number.
+PURE = {
+    *("abc", "base64", "bisect", "collections", "collections.abc", "copy", "dataclasses", "enum", "fnmatch"),
+    *("functools", "hashlib", "heapq", "itertools", "json", "lzma", "math", "operator", "re", "string", "types"),
+    *("typing", "msgspec", "msgspec.structs", "pyrsistent", "pyrsistent.typing", "tiktoken", "zstandard"),
+}
+EXCEPTIONS = {
+    # The vocabulary is part of the package: always the same bytes.
+    ("reducer/_tiktoken.py", "importlib.resources"),
+    # Parses the text of a timestamp; that nobody asks it for the present is tested below.
+    ("events/formats/_fields.py", "datetime"),
+}
+CLOCKS = {"now", "today", "utcnow", "fromtimestamp", "utcfromtimestamp", "time", "time_ns", "monotonic"}
+IMPURE_NAMES = {"open", "input", "print", "eval", "exec", "compile", "__import__", "globals", "id", "hash"}
+MUTABLE_DISPLAYS = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
+MUTABLE_CALLS = {"list", "dict", "set", "bytearray", "defaultdict", "deque", "Counter", "OrderedDict", "ChainMap"}
+MEMO = {"cache", "lru_cache"}
+
+
+def tree(source: str) -> ast.Module:
+    return ast.parse((ROOT / source).read_text("utf-8"), source)
+
+
+def imported(module: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of every import, those inside functions included."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, "." * node.level + (node.module or "")
+
+
+def assigned(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """Name and value of what is assigned when a module or class is loaded, in branches too."""
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            yield from ((ast.unparse(target), statement.value) for target in statement.targets)
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            yield ast.unparse(statement.target), statement.value
+        elif isinstance(statement, ast.If | ast.Try | ast.With | ast.For | ast.ClassDef):
+            yield from assigned(statement.body)
+            yield from assigned(getattr(statement, "orelse", []))
+
+
+def called(node: ast.AST) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def mutable(value: ast.expr) -> bool:
+    """Whether this expression makes something that can be changed and wraps it in nothing that forbids it."""
+    return isinstance(value, MUTABLE_DISPLAYS) or (isinstance(value, ast.Call) and called(value) in MUTABLE_CALLS)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_room_imports_nothing_but_rooms_below_it_and_pure_modules(source: str) -> None:
+    own = ("refold.events",) if source.startswith("events/") else ("refold.events", "refold.reducer")
+    unknown = {
+        f"{source}:{line} imports {name}"
+        for line, name in imported(tree(source))
+        if not (f"{name}.").startswith(tuple(f"{room}." for room in own))
+        and name not in PURE
+        and (source, name) not in EXCEPTIONS
+    }
+    assert not unknown, "not known to be pure; if one is, name it in PURE"
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_room_opens_no_file_reads_no_clock_and_asks_for_no_address(source: str) -> None:
+    found = set()
+    for node in ast.walk(tree(source)):
+        if isinstance(node, ast.Name) and node.id in IMPURE_NAMES and isinstance(node.ctx, ast.Load):
+            found.add(f"{source}:{node.lineno} {node.id}")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCKS:
+            found.add(f"{source}:{node.lineno} {ast.unparse(node.func)}")
+    assert not found
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_room_keeps_nothing_between_two_calls(source: str) -> None:
+    module = tree(source)
+    found = {f"{source}: {name} = {ast.unparse(value)[:60]}" for name, value in assigned(module.body) if mutable(value)}
+    found = {line for line in found if f"{source}: __all__ = " not in line}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            found.add(f"{source}:{node.lineno} {ast.unparse(node)}")
+        elif isinstance(node, ast.FunctionDef):
+            defaults = [*node.args.defaults, *(value for value in node.args.kw_defaults if value)]
+            found |= {f"{source}:{node.lineno} default {ast.unparse(value)}" for value in defaults if mutable(value)}
+            names = {ast.unparse(decorator).split("(")[0].split(".")[-1] for decorator in node.decorator_list}
+            # The one memo: the tokenizer is built from package data, and is the same whenever it is built.
+            if names & MEMO and (source, node.name) != ("reducer/_tiktoken.py", "encoding"):
+                found.add(f"{source}:{node.lineno} @cache {node.name}")
+    assert not found, "wrap it in MappingProxyType, frozenset or tuple, or pass it in"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_mutable"),
+    [
+        ("X = [1]", True),
+        ("X: dict[str, int] = {'a': 1}", True),
+        ("X = {name for name in ()}", True),
+        ("X = dict(a=1)", True),
+        ("if True:\n    X = collections.defaultdict(list)", True),
+        ("class C:\n    x = []", True),
+        ("X = MappingProxyType({'a': 1})", False),
+        ("X = frozenset({1})", False),
+        ("X = (1, 2)", False),
+        ("def f():\n    x = []", False),
+    ],
+)
+def test_the_check_tells_mutable_state_from_frozen(text: str, is_mutable: bool) -> None:
+    assert any(mutable(value) for _, value in assigned(ast.parse(text).body)) == is_mutable
