@@ -3,7 +3,7 @@
 from refold.reducer import how, presets, ripe, when, which
 from refold.reducer._dump import dump, load
 from refold.reducer._estimate import DshEstimator
-from refold.reducer._explain import Result, frozen, results, surface_seqs, views
+from refold.reducer._explain import Result, frozen, message_at, results, surface_seqs, views
 from refold.reducer._measure import Counted, Dsh, Measure, Meter, Reported
 from refold.reducer._policy import Part, Policy
 from refold.reducer._reducer import Mode, Reducer
@@ -31,6 +31,7 @@ __all__ = [
     "frozen",
     "how",
     "load",
+    "message_at",
     "presets",
     "results",
     "ripe",

@@ -1,6 +1,6 @@
 """Prices in tokens: what every meter answers, and DSH's own estimator."""
 
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 

@@ -8,7 +8,7 @@ from refold.events import ToolResult
 from refold.reducer import _queue as queue
 from refold.reducer import _surface as surface
 from refold.reducer._reducer import Reducer
-from refold.reducer._view import Node, Operation, View
+from refold.reducer._view import Message, Node, Operation, View
 from refold.reducer.which import code_points
 
 ResultState = Literal["waiting", "due", "cut", "frozen", "small", "error", "tool", "pinned", "rewritten", "no gain"]
@@ -28,6 +28,12 @@ class Result(msgspec.Struct, frozen=True):
 def surface_seqs(view: View) -> tuple[int, ...]:
     """The surface: current seqs in the order in which the model sees them."""
     return tuple(node.seq for _, node in surface.nodes(view))
+
+
+def message_at(view: View, seq: int) -> Message | None:
+    """What stands on the surface for the current event `seq`, None where nothing does."""
+    node = surface.node_at(view, seq)
+    return node.message if node else None
 
 
 def frozen(view: View) -> tuple[int, ...] | None:

@@ -1,6 +1,7 @@
 """Lengths as JavaScript sees them: DSH prices `text.length` and `JSON.stringify(value).length`."""
 
 import json
+import math
 from typing import Any
 
 from refold.events import FormatError
@@ -44,21 +45,20 @@ def stringified_length(value: Any) -> int:
     return len(joined.encode("utf-16-le", "backslashreplace")) // 2
 
 
-def number(value: float) -> str:
-    """A number as JSON.stringify writes it (ECMA-262, Number::toString); null where it is not finite."""
-    if value in (float("inf"), float("-inf")):
-        return "null"
+def number_length(value: float) -> int:
+    """Code units of a number as JSON.stringify writes it: ECMA-262, Number::toString, and null if it is not finite."""
+    if math.isinf(value):
+        return len("null")
     if value.is_integer() and abs(value) < 1e21:
         # Above 2**53 JavaScript fills up with zeros where Python goes on giving digits, but it gives as many.
-        return str(int(value))
+        return len(str(int(value)))
     text = repr(value)  # in both languages the shortest digits that read back as this number
     if 1e-6 <= abs(value) < 1e-4:
         mantissa, exponent = text.split("e-")
         decimals = len(mantissa.partition(".")[2]) + int(exponent)
-        return f"{value:.{decimals}f}"
-    return text.replace("e-0", "e-")
+        return len(f"{value:.{decimals}f}")
+    return len(text.replace("e-0", "e-"))
 
 
 def _stand_in(text: str) -> int:
-    digits = len(number(float(text)))
-    return int("1" * digits)
+    return int("1" * number_length(float(text)))

@@ -11,11 +11,12 @@ from refold.reducer.when import WhenRule, latch_of
 from refold.reducer.which import Which
 
 
-class Part(msgspec.Struct, frozen=True, tag=True):
+class Part(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """One rule: cut `which` results that are `ripe` into `how`, as much as `when` allows.
 
-    A host may put members of its own in any place: frozen msgspec Structs that answer the same question. `broken`
-    names the laws the part breaks by its nature, each with why.
+    A host may put members of its own in any place: frozen msgspec Structs that answer the same question. A cut that
+    would not make a result smaller is not made, unless `grow` asks for it. `broken` names the laws the part breaks by
+    its nature, each with why.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Part(msgspec.Struct, frozen=True, tag=True):
     which: Which
     ripe: RipeRule
     how: HowRule
+    grow: bool = False
     broken: tuple[tuple[str, str], ...] = ()
     revision: ClassVar[int] = 1
 
@@ -30,7 +32,7 @@ class Part(msgspec.Struct, frozen=True, tag=True):
         latch_of(self.when)
 
 
-class Policy(msgspec.Struct, frozen=True, tag=True):
+class Policy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Parts in the order in which they run at a pre-step; none at all is the policy that never cuts."""
 
     name: str

@@ -25,11 +25,13 @@ def is_frozen(part: PartState, node: Node) -> bool:
 
 
 def cut_content(part: Part, meter: Meter, node: Node) -> tuple[tuple[Block, ...], int] | None:
-    """What `how` makes of the node, and its price; None where that is nothing, or nothing smaller."""
+    """What `how` makes of the node, and its price; None where that is nothing new, or nothing smaller."""
     content = part.how.content(node)
-    if content is None or not isinstance(node.message, ToolResult):
+    if content is None or content == node.content or not isinstance(node.message, ToolResult):
         return None
     tokens = meter.estimator.message(replace(node.message, content=content))
+    if part.grow:
+        return content, tokens
     if tokens >= node.tokens:
         return None
     drops = any(type(block) is not Text and block not in content for block in node.content)
@@ -55,9 +57,7 @@ def admit(state: State, parts: tuple[Part, ...], meter: Meter, slot: int, node: 
     return replace(node, tickets=tuple(places)) if places else node
 
 
-def _enter(
-    state: State, now: PartState, part: Part, entry: Entry, heir_of: int, born_tokens: int | None
-) -> int:
+def _enter(state: State, now: PartState, part: Part, entry: Entry, heir_of: int, born_tokens: int | None) -> int:
     """Put an entry into a queue; gives its place. `born_tokens` is None for a rewrite, which counts as no birth."""
     meters = part.ripe.odometers()
     inherited = now.entries[heir_of].stamps if heir_of >= 0 else None

@@ -52,7 +52,7 @@ class Rules(Protocol):
 def turn_start(reducer: Rules, state: State, event: TurnStart) -> None:
     _end_turn(state)
     queue.sample(state, reducer.policy.parts)
-    state.turn, state.turn_open = event.turn, True
+    state.turn, state.turn_open, state.turn_has_result = event.turn, True, False
     _boundary(reducer, state, event)
 
 
@@ -69,6 +69,7 @@ def _end_turn(state: State) -> None:
 
 
 def step_start(reducer: Rules, state: State, event: StepStart) -> None:
+    state.enforced = ()
     if reducer.mode != "commit":
         _enforce(reducer, state)
     if state.refusal is None:
@@ -200,7 +201,9 @@ def result(reducer: Rules, state: State, event: ToolResult) -> None:
         return
     tool, arguments = _answered_call(state, event)
     state.results += 1
-    node = Node(event.seq, event, tokens, event.seq, state.steps, tool, arguments)
+    opens_turn = not state.turn_has_result
+    state.turn_has_result = True
+    node = Node(event.seq, event, tokens, event.seq, state.steps, tool, arguments, opens_turn=opens_turn)
     parts = reducer.policy.parts
     surface.append(state, queue.admit(state, parts, reducer.meter, len(state.slots), node, None))
     queue.ripen(state, parts)
@@ -258,8 +261,10 @@ def rewind(reducer: Rules, state: State, event: SurfaceRewind) -> None:
 
 def _enforce(reducer: Rules, state: State) -> None:
     """Put the plan into force without a log: the nodes keep their seqs."""
-    for operation in due(reducer.policy, reducer.meter, state):
+    operations = due(reducer.policy, reducer.meter, state)
+    for operation in operations:
         cut(reducer, state, operation)
+    state.enforced += tuple(operation.seq for operation in operations)
 
 
 def cut(reducer: Rules, state: State, operation: Operation) -> None:
@@ -283,6 +288,7 @@ def cut(reducer: Rules, state: State, operation: Operation) -> None:
         (),
         old.freed + saved,
         old.ghost + saved,
+        old.opens_turn,
     )
     _stand(reducer, state, slot, old, node)
 

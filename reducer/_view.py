@@ -28,6 +28,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     these bytes were born, so the model has been sent them `view.steps - node.steps` times. `cut_by` is the part of
     the policy whose cut this is, -1 for none; `tickets` are its places in the parts' queues, -1 for none. `freed`
     is what the policy's cuts took from the original, in tokens; `ghost` the part of that which is in no log yet.
+    `opens_turn` marks the first result of a turn.
     """
 
     seq: int
@@ -42,6 +43,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     tickets: tuple[int, ...] = ()
     freed: int = 0
     ghost: int = 0
+    opens_turn: bool = False
 
     @property
     def content(self) -> tuple[Block, ...]:
@@ -147,6 +149,7 @@ class State(msgspec.Struct):
     turn_has_step: bool = False
     overflow: bool = False
     step_time: int | None = None
+    enforced: tuple[int, ...] = ()
     # surface: slot i is the i-th append; a dead slot that starts a dead run holds the slot to go on at
     slots: Rows[Node | int] = field(default_factory=Rows)
     births: Rows[int] = field(default_factory=Rows)
@@ -156,6 +159,7 @@ class State(msgspec.Struct):
     system: SystemMessage | None = None
     calls: tuple[Call, ...] = ()
     span: int = -1
+    turn_has_result: bool = False
     # measure
     tokens: int = 0
     header: Header | None = None
@@ -174,7 +178,8 @@ class View(State, frozen=True):  # type: ignore[misc]  # a frozen child of a mut
     """Everything the reducer derives from the events so far. Immutable: an older view stays valid.
 
     `position` is the number of log places folded, `time` the newest event's. `steps` counts every step/start,
-    `turns` every ended turn that had a step. `latch` tells the first part's latch; see also `frozen` and `views`.
+    `turns` every ended turn that had a step. `enforced` are the seqs of the results that the open step's start, and an
+    overflow since, cut in derive mode. `latch` tells the first part's latch; see also `frozen` and `views`.
     """
 
     @property

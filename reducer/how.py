@@ -22,7 +22,7 @@ class How(Protocol):
     def content(self, node: Node) -> tuple[Block, ...] | None: ...
 
 
-class HeadTail(msgspec.Struct, frozen=True, tag=True):
+class HeadTail(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Keep the first `head` and the last `tail` code points, a marker between.
 
     DSH's official transform, block by block: text blocks count as one text; a block left empty goes; blocks are
@@ -67,7 +67,7 @@ class HeadTail(msgspec.Struct, frozen=True, tag=True):
         return tuple(kept)
 
 
-class Drop(msgspec.Struct, frozen=True, tag=True):
+class Drop(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Nothing stands there: the result keeps its place and its call, with no content."""
 
     revision: ClassVar[int] = 1
@@ -76,26 +76,30 @@ class Drop(msgspec.Struct, frozen=True, tag=True):
         return () if node.content else None
 
 
-class Placeholder(msgspec.Struct, frozen=True, tag=True):
+class Placeholder(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """One line instead of everything; other blocks go too, and are listed in the operation.
 
-    `template` may name {tool}, {turn}, {step} and {chars}.
+    The templates may name {tool}, {turn}, {step} and {chars}. `first` stands for the first result of each turn, ""
+    for no difference.
     """
 
     template: str
+    first: str = ""
     revision: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        try:
-            self.template.format(tool="", turn=0, step=0, chars=0)
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            raise PolicyError(
-                f"may name {{tool}}, {{turn}}, {{step}} and {{chars}} only: {error!r}", field="template"
-            ) from None
+        for name in ("template", "first"):
+            try:
+                getattr(self, name).format(tool="", turn=0, step=0, chars=0)
+            except (KeyError, IndexError, ValueError, AttributeError) as error:
+                raise PolicyError(
+                    f"may name {{tool}}, {{turn}}, {{step}} and {{chars}} only: {error!r}", field=name
+                ) from None
 
     def content(self, node: Node) -> tuple[Block, ...] | None:
         message = node.message
-        text = self.template.format(
+        template = self.first if self.first and node.opens_turn else self.template
+        text = template.format(
             tool=node.tool,
             turn=getattr(message, "turn", 0),
             step=getattr(message, "step", 0),

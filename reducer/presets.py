@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from types import MappingProxyType
+from typing import Literal
 
 from refold.events import PolicyError
 from refold.reducer._policy import Part, Policy
-from refold.reducer.how import MARKER, HeadTail
-from refold.reducer.ripe import Views
-from refold.reducer.when import Latch
+from refold.reducer.how import MARKER, HeadTail, Placeholder
+from refold.reducer.ripe import AnyRipe, Now, Turns, Views
+from refold.reducer.when import Always, Latch, Most, OnOverflow, Pressure
 from refold.reducer.which import Which
 
 KEEP3_TOOLS = (
@@ -41,8 +42,71 @@ def keep3(
     the gate opened, its tool matches one of `tools`, it is no error, and it has more than `threshold` code points.
     Numbers: the dsh-feishu plugin, August 2026; transform: DSH's official pruner. Raises PolicyError.
     """
+    _at_least("gate", gate, 0)
+    _at_least("keep", keep, 1)
     how = _head_tail(threshold, head, tail)
     return Policy("keep3", (Part("keep3", Latch(gate), Which(tools, over_chars=threshold), Views(keep), how),))
+
+
+def pruner(threshold: int = 8192, head: int = 4096, tail: int = 1024, ratio: int = 800) -> Policy:
+    """DSH's official tool-result pruner, as its compaction-basic calls it: the whole surface, errors too.
+
+    Every result over `threshold` code points is cut, seen or not, when the prompt measures floor(window x `ratio` /
+    1000) tokens or more, or when the provider refused the open step's request as too long. Raises PolicyError.
+    """
+    which = Which(("*",), over_chars=threshold, errors=True)
+    when = Most((Pressure(ratio), OnOverflow()))
+    return Policy("pruner", (Part("pruner", when, which, Now(), _head_tail(threshold, head, tail)),))
+
+
+def round_(lang: Literal["zh", "en"] = "zh", exact: bool = False) -> Policy:
+    """Clear what earlier turns left: each original result becomes one line that names its turn and step.
+
+    The line tells the model how to fetch the original back. A result that the line would not shrink stays; `exact`
+    clears it as dsh-clear-tool-results 0.6 did.
+    """
+    which = Which(("*",), errors=True, originals=True)
+    part = Part("round", Always(), which, Turns(1), Placeholder(_CLEARED[lang]), exact, _GROWS if exact else ())
+    return Policy("round", (part,))
+
+
+def overclock(lang: Literal["zh", "en"] = "zh", exact: bool = False) -> Policy:
+    """Clear what earlier steps left: a result is seen by the one step after its own, and then becomes one line.
+
+    The first result of a turn leaves a longer line, which explains the rule. Where a log has no step events this is
+    `round`. `exact` as there.
+    """
+    which = Which(("*",), errors=True, originals=True)
+    how = Placeholder(_CLEARED[lang], first=_CLEARED_FIRST[lang])
+    ripe = AnyRipe((Views(1), Turns(1)))
+    return Policy("overclock", (Part("overclock", Always(), which, ripe, how, exact, _GROWS if exact else ()),))
+
+
+_GROWS = (("shrink", "clears results that the line makes longer, as the original did"),)
+
+_CLEARED = MappingProxyType(
+    {
+        "zh": "[第 {turn} 轮 第 {step} 步工具结果已清除归档，可用 read_tool_result_log(turn: {turn}, step: {step}) 读取]",
+        "en": "[Tool result of turn {turn}, step {step} cleared and archived; "
+        "read_tool_result_log(turn: {turn}, step: {step}) gives it back]",
+    }
+)
+_CLEARED_FIRST = MappingProxyType(
+    {
+        "zh": "[第 {turn} 轮工具结果已清除归档。可见性规则（overclock）：某一步的工具结果仅在紧随其后的下一步决策中可见，"
+        "取回内容同样如此；确实需要精确原文时，请恰好在使用它的那一步之前用 read_tool_result_log(turn: {turn}, step: {step}) "
+        "取回；若总结需引用多步内容，可在总结前用 read_tool_result_log(turn: {turn}) 整轮取回一次。]",
+        "en": "[Tool results of turn {turn} are cleared and archived. A step's results are visible to the one step that "
+        "follows, and so is what you fetch back: when you need an exact text, call "
+        "read_tool_result_log(turn: {turn}, step: {step}) just before the step that uses it; "
+        "to sum up several steps, fetch the turn once with read_tool_result_log(turn: {turn}).]",
+    }
+)
+
+
+def _at_least(field: str, value: int, least: int) -> None:
+    if value < least:
+        raise PolicyError(f"must be at least {least}, got {value}", field=field)
 
 
 def _head_tail(threshold: int, head: int, tail: int) -> HeadTail:
@@ -56,4 +120,6 @@ def _head_tail(threshold: int, head: int, tail: int) -> HeadTail:
     return how
 
 
-PRESETS: MappingProxyType[str, Callable[..., Policy]] = MappingProxyType({"none": none, "keep3": keep3})
+PRESETS: MappingProxyType[str, Callable[..., Policy]] = MappingProxyType(
+    {"none": none, "keep3": keep3, "pruner": pruner, "round": round_, "overclock": overclock}
+)

@@ -37,7 +37,7 @@ class Ripe(Protocol):
         ...
 
 
-class _Leaf(msgspec.Struct, frozen=True, tag=True):
+class _Leaf(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     n: int
     settled: int = 0
 
@@ -100,7 +100,7 @@ class KeepSpans(_Leaf, frozen=True):
     counter: ClassVar[str] = "spans"
 
 
-class Now(msgspec.Struct, frozen=True, tag=True):
+class Now(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """At once, even before the model has seen it."""
 
     revision: ClassVar[int] = 1
@@ -112,7 +112,7 @@ class Now(msgspec.Struct, frozen=True, tag=True):
         return True
 
 
-class AllRipe(msgspec.Struct, frozen=True, tag=True):
+class AllRipe(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Ripe when every part is."""
 
     parts: "tuple[RipeRule, ...]"
@@ -125,7 +125,7 @@ class AllRipe(msgspec.Struct, frozen=True, tag=True):
         return all(_each(self.parts, advances))
 
 
-class AnyRipe(msgspec.Struct, frozen=True, tag=True):
+class AnyRipe(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Ripe when one part is."""
 
     parts: "tuple[RipeRule, ...]"

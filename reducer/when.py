@@ -50,7 +50,7 @@ class When(Protocol):
         ...
 
 
-class _Member(msgspec.Struct, frozen=True, tag=True):
+class _Member(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     unit: ClassVar[Literal["tokens", "chars"]] = "tokens"
     revision: ClassVar[int] = 1
 
@@ -143,7 +143,7 @@ class Batch(_Member, frozen=True):
         return ALL if facts.part.gain >= self.min_tokens else 0
 
 
-class Least(msgspec.Struct, frozen=True, tag=True):
+class Least(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """As much as every part allows."""
 
     parts: "tuple[WhenRule, ...]"
@@ -157,7 +157,7 @@ class Least(msgspec.Struct, frozen=True, tag=True):
         return all(member.admits(part) for member in self.parts)
 
 
-class Most(msgspec.Struct, frozen=True, tag=True):
+class Most(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """As much as any part allows."""
 
     parts: "tuple[WhenRule, ...]"

@@ -20,7 +20,7 @@ def code_points(content: tuple[Block, ...]) -> int:
     return total
 
 
-class Which(msgspec.Struct, frozen=True, tag=True):
+class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Tool results that may be cut, by what never changes about them.
 
     `tools` are globs of the tools that may be cut, `deny` of those that may not; case counts, an unknown tool is

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-
 from tests.oracle_client import Oracle, install
 
 SEED = os.environ.get("REFOLD_SEED", "20260821")

@@ -12,9 +12,8 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
-
 from tests.broken_logs import METER, SURFACE
-from tests.generated import KEYS, Json, pruner_inputs, pruner_settings, weighted
+from tests.generated import Json, pruner_inputs, pruner_settings, weighted
 from tests.generated_logs import Session, sessions
 from tests.oracle_client import Oracle, Refusal
 

@@ -60,7 +60,8 @@ def test_the_wheel_carries_licence_and_notice(built: Path) -> None:
 
 def test_the_sdist_can_run_its_tests_and_holds_no_link(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
-    members = tarfile.open(sdist).getmembers()
+    with tarfile.open(sdist) as archive:
+        members = archive.getmembers()
     folders = {member.name.split("/")[1] for member in members if "/" in member.name}
     assert {"events", "reducer", "src", "tests", "property_tests", "examples", "Makefile"} <= folders
     assert not [member.name for member in members if member.issym() or member.islnk()]

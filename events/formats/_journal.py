@@ -40,10 +40,11 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Owner(msgspec.Struct):
-    """The step that asked for a call, and whether its result has come."""
+    """The step that asked for a call, the seq of its tool/call (-1: it has not run), and whether its result has come."""
 
     turn: int
     step: int
+    seq: int = -1
     answered: bool = False
 
 
@@ -71,6 +72,11 @@ class Journal:
         """A part of the source could not be read: the session is partial, and says so."""
         self.partial = True
         self.note(text)
+
+    @property
+    def size(self) -> int:
+        """Messages on the surface, and those that will be on it with the next request."""
+        return len(self.nodes) + len(self._waiting)
 
     # what goes with the next request
 
@@ -134,8 +140,13 @@ class Journal:
 
     def call(self, time: int, call_id: str, name: str, arguments: str) -> None:
         """A tool starts to run. A call that the answer has no block for may be answered by a result, too."""
-        if all((owner.turn, owner.step) != (self.turn, self.step) for owner in self._calls.get(call_id, ())):
-            self._calls.setdefault(call_id, []).append(Owner(self.turn, self.step))
+        place, seq = (self.turn, self.step), len(self.events)
+        owners = self._calls.setdefault(call_id, [])
+        asked = next((owner for owner in owners if (owner.turn, owner.step) == place and owner.seq < 0), None)
+        if asked is None:
+            owners.append(Owner(*place, seq))
+        else:
+            asked.seq = seq
         self.add(ToolCall, time, turn=self.turn, step=self.step, call_id=call_id, name=name, arguments=arguments)
 
     def calls(self, time: int, content: tuple[Block, ...]) -> None:
@@ -148,19 +159,29 @@ class Journal:
         self, time: int, call_id: str, content: tuple[Block, ...], *, is_error: bool = False, key: Hashable = None
     ) -> None:
         """A result. Its step is that of the newest call of this id that waits for one; an orphan's the open one."""
-        turn, step = self.turn, self.step
+        turn, step, sources = self.turn, self.step, None
         owners = self._calls.get(call_id, [])
-        owner = next((owner for owner in reversed(owners) if not owner.answered), None)
+        owner = self._waiting_for(owners)
         if owner is not None:
             owner.answered = True
             turn, step = owner.turn, owner.step
+            sources = (owner.seq,) if owner.seq >= 0 else None
         elif owners:
             self.note("a call has a second result")
         else:
             self.note("a result answers no call")
         if not self.in_step:
             self.note("a result came after its step had ended")
-        self._surface(Node(ToolResult(len(self.events), time, content, turn, step, call_id, is_error=is_error), key))
+        event = ToolResult(
+            len(self.events), time, content, turn, step, call_id, is_error=is_error, sources=sources
+        )
+        self._surface(Node(event, key))
+
+    @staticmethod
+    def _waiting_for(owners: list[Owner]) -> Owner | None:
+        """The first unanswered call of the newest step that has one: a step may ask twice under one id."""
+        waiting = [owner for owner in owners if not owner.answered]
+        return next((owner for owner in waiting if (owner.turn, owner.step) == (waiting[-1].turn, waiting[-1].step)), None)
 
     def end_step(self, time: int = 0) -> None:
         if self.in_step:
@@ -168,10 +189,12 @@ class Journal:
             self.in_step = False
 
     def end_turn(self, time: int = 0, reason: str = "completed") -> None:
-        """The turn ends; what still waits was never sent, and stands on the surface all the same."""
+        """The turn ends. What still waits was never sent, and stands on the surface all the same; only answers that
+        come back wait on, because an answer belongs in a step."""
         self.end_step(time)
         if self.in_turn:
-            self.settle()
+            if not any(isinstance(node.event, AssistantMessage) for node in self._waiting):
+                self.settle()
             self.add(TurnEnd, time or self.time, turn=self.turn, reason=reason)
             self.in_turn = False
 

@@ -1,5 +1,6 @@
 """The real harness as a fixture: installed from PyPI once, run offline, every run in a home of its own."""
 
+import itertools
 import json
 import os
 import shutil
@@ -19,44 +20,53 @@ SECONDS = 110  # for one start of the harness and all its turns; it takes about 
 
 
 class Run(NamedTuple):
-    """What a run of the harness left behind."""
+    """What a run of the harness left behind. In `requests` its folder is called WORK: nothing else tells runs apart."""
 
     finished: list[str]
     refused: str | None
     requests: list[dict[str, Any]]
     log: Path
     home: Path
+    work: Path
 
 
 class Harness:
-    def __init__(self, python: Path, folder: Path) -> None:
-        self._python, self._folder = python, folder
+    """Each run has a new folder: `home` the harness's, `work` where it works."""
+
+    def __init__(self, python: Path, folders: pytest.TempPathFactory) -> None:
+        self._python, self._folders, self._numbers = python, folders, itertools.count()
 
     def record(self, *prompts: str, script: list[dict[str, Any]]) -> Run:
         """A new session in an empty folder."""
-        return self._run("record", prompts, script)
+        return self._run(self._new_folder(), "record", "s-new", prompts, script)
 
     def resume(self, log: Path, *prompts: str, script: list[dict[str, Any]] | None = None) -> Run:
         """The session of `log`, copied to where the harness keeps its sessions, then opened and gone on with."""
+        folder = self._new_folder()
         header = json.loads(lines(log)[0])
-        home = self._folder / "home" / "sessions" / f"--{header['cwd'].strip('/').replace('/', '-')}--" / header["id"]
-        home.mkdir(parents=True)
-        shutil.copy(log, home / "session.v4.jsonl.zstd")
-        return self._run("resume", prompts, script or [], header["id"])
+        project = "--" + header["cwd"].strip("/").replace("/", "-") + "--"
+        place = folder / "home" / "sessions" / project / header["id"]
+        place.mkdir(parents=True)
+        shutil.copy(log, place / "session.v4.jsonl.zstd")
+        return self._run(folder, "resume", header["id"], prompts, script or [])
 
-    def _run(self, how: str, prompts: tuple[str, ...], script: list[dict[str, Any]], session: str = "s-new") -> Run:
-        work, home = self._folder / "work", self._folder / "home"
-        answers, requests = self._folder / "script.json", self._folder / "requests.jsonl"
+    def _new_folder(self) -> Path:
+        # The harness tells the model where it works: names of one length keep the prompts of two runs comparable.
+        return self._folders.mktemp(f"harness-{next(self._numbers):03}", numbered=False)
+
+    def _run(self, folder: Path, how: str, session: str, prompts: tuple[str, ...], script: list[dict[str, Any]]) -> Run:
+        work, home = folder / "work", folder / "home"
+        answers, requests = folder / "script.json", folder / "requests.jsonl"
         work.mkdir()
         answers.write_text(json.dumps(script), "utf-8")
-        command = [self._python, DRIVE, how, "--home", home, "--cwd", work, "--session", session]
+        command = [self._python, "-B", DRIVE, how, "--home", home, "--cwd", work, "--session", session]
         command += ["--script", answers, "--requests", requests, *prompts]
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self._folder), "LANG": "C.UTF-8"}
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 0, done.stderr
         (log,) = (home / "sessions").glob("*/*/session.v4.jsonl.zstd")
-        sent = [json.loads(line) for line in requests.read_text("utf-8").splitlines()]
-        return Run(**json.loads(done.stdout), requests=sent, log=log, home=home)
+        sent = [json.loads(line) for line in requests.read_text("utf-8").replace(str(work), "WORK").splitlines()]
+        return Run(**json.loads(done.stdout), requests=sent, log=log, home=home, work=work)
 
 
 def lines(log: Path) -> list[str]:
@@ -86,6 +96,6 @@ def harness_python() -> Path:
     return install()
 
 
-@pytest.fixture
-def harness(harness_python: Path, tmp_path: Path) -> Harness:
-    return Harness(harness_python, tmp_path / "harness")
+@pytest.fixture(scope="session")
+def harness(harness_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Harness:
+    return Harness(harness_python, tmp_path_factory)

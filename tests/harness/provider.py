@@ -1,13 +1,13 @@
 """A model on the loopback interface: it speaks the Messages API and answers from a script.
 
 The harness is pointed at it by its base URL. A script is a list of answers, one a model call:
-`{"think": str, "text": str, "calls": [[tool, arguments], ...]}`, every key optional; a call past its end gets
-the text "done". What the harness sent is kept in `requests`, whole and in order. Reported usage follows a prompt
-cache that holds the request before and no other, so a rewrite of old history costs what it would cost elsewhere.
+`{"think": str, "text": str, "calls": [[tool, arguments], ...]}`, every key optional, or `{"refuse": message}` for an
+HTTP status of 400; a call past its end gets the text "done". What the harness sent is kept in `requests`, whole and in
+order. Reported usage follows a prompt cache that holds the request before and no other, so a rewrite of old history
+costs what it would cost elsewhere.
 """
 
 import json
-import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -39,11 +39,14 @@ class Provider:
         self._server.shutdown()
         self._server.server_close()
 
-    def answer(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """The events of the answer stream to the next request."""
-        call = len(self.requests)
+    def wanted(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The script's answer to the next request."""
         self.requests.append(request)
-        wanted = self.script[call] if call < len(self.script) else {"text": "done"}
+        return self.script.pop(0) if self.script else {"text": "done"}
+
+    def stream(self, request: dict[str, Any], wanted: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The events of the answer stream."""
+        call = len(self.requests) - 1
         message = {"id": f"msg_{call}", "type": "message", "role": "assistant", "model": request["model"]}
         message |= {"content": [], "stop_reason": None, "usage": self._usage(request)}
         yield {"type": "message_start", "message": message}
@@ -58,8 +61,9 @@ class Provider:
 
     def _usage(self, request: dict[str, Any]) -> dict[str, int]:
         prompt = json.dumps([request.get("tools"), request.get("system"), request["messages"]], ensure_ascii=False)
-        shared = len(os.path.commonprefix([prompt, self._prompt])) // CHARS_PER_TOKEN
-        cached = shared - shared % CACHE_LINE_TOKENS
+        pairs = enumerate(zip(prompt, self._prompt, strict=False))
+        shared = next((place for place, (new, old) in pairs if new != old), min(len(prompt), len(self._prompt)))
+        cached = shared // CHARS_PER_TOKEN // CACHE_LINE_TOKENS * CACHE_LINE_TOKENS
         self._prompt = prompt
         return {
             "input_tokens": len(prompt) // CHARS_PER_TOKEN - cached,
@@ -93,9 +97,17 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         provider: Provider = self.server.provider  # type: ignore[attr-defined]
+        wanted = provider.wanted(request)
+        if "refuse" in wanted:
+            error = {"type": "error", "error": {"type": "invalid_request_error", "message": wanted["refuse"]}}
+            self.send_response(400)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps(error).encode())
+            return
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        for event in provider.answer(request):
+        for event in provider.stream(request, wanted):
             data = json.dumps(event, ensure_ascii=False)
             self.wfile.write(f"event: {event['type']}\ndata: {data}\n\n".encode())

@@ -1,0 +1,306 @@
+"""Lists that grow from request to request, told as one session.
+
+A message list is a snapshot: each request sends everything again. A conversation knows what the last list held, finds
+what a new one adds, drops or rewrites, and writes that down: an added message as an event, a shorter list as a rewind,
+a summary as one user message in the place of a range, a result sent with other content as its replacement.
+"""
+
+from collections.abc import Hashable, Sequence
+
+import msgspec
+
+from refold.events._events import Overflow
+from refold.events.formats._journal import Journal
+from refold.events.formats._messages import Message, Path, label, same_content, text_of
+from refold.events.formats._source import Session
+
+
+class Request(msgspec.Struct, kw_only=True):
+    """What one model call sends. `messages` is the whole list, or what is new since the answer `follows` names."""
+
+    messages: Sequence[Message]
+    system: str | None = None
+    tools: str = ""
+    config: str = ""
+    provider: str = ""
+    model: str = ""
+    context_window: int | None = None
+    follows: str = ""
+    time: int = 0
+
+
+class Conversation:
+    """One session. A request waits until its answer comes, or a later list shows what the answer was."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.journal = Journal()
+        self.origins: dict[int, Path] = {}
+        self.said: list[Message] = []
+        self.labels: list[Hashable] = []
+        self._pending: Request | None = None
+        self._time = 0
+        self._stop = ""
+
+    def ask(self, request: Request) -> None:
+        """The next request. One that has got no answer is told now, unless this one holds all of it."""
+        if self._pending is not None and not _begins_with(request, self._pending):
+            self._tell(self._pending)
+        self._pending = request
+
+    def answer(self, message: Message) -> None:
+        """What the model said to the pending request."""
+        self.settle()
+        self._say(message)
+
+    def refuse(self, time: int, *, overflow: bool) -> None:
+        """The provider refused the pending request; `overflow`: because it was too long."""
+        self.settle()
+        self.journal.request(max(self._time, time))
+        if overflow:
+            self.journal.add(Overflow, time, turn=self.journal.turn, step=self.journal.step)
+        self.journal.end_step(time)
+
+    def settle(self) -> None:
+        """Tell the pending request, whose answer is not known yet."""
+        if self._pending is not None:
+            request, self._pending = self._pending, None
+            self._tell(request)
+
+    def open_step(self) -> None:
+        """The pending request is being sent: its step begins."""
+        self.settle()
+        self.journal.request(self._time)
+
+    def session(self) -> Session:
+        self.settle()
+        if self._stop:
+            self.journal.end_turn(self._time, self._stop)
+        return self.journal.session(self.name)
+
+    # what a request adds, drops or rewrites
+
+    def _tell(self, request: Request) -> None:
+        system, messages = split_system(request.messages)
+        told = [text for text in (request.system, system) if text is not None]
+        if told or not request.follows:
+            self.journal.header(system="\n\n".join(told) if told else None)
+        self.journal.header(tools=request.tools, config=request.config)
+        self.journal.context(
+            provider=request.provider, model=request.model, context_window=request.context_window
+        )
+        answered = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
+        dated = [
+            msgspec.structs.replace(message, time=request.time) if at > answered and not message.time else message
+            for at, message in enumerate(messages)
+        ]
+        if request.follows:
+            for message in dated:
+                self._say(message)
+        else:
+            self._reach(dated)
+
+    def _reach(self, wanted: list[Message]) -> None:
+        """Bring the surface to the wanted list. What stands before its last known reset is over and done."""
+        first = 0
+        if self.said and self.said[0].resets:
+            known = [at for at, message in enumerate(wanted) if message.resets and label(message) == self.labels[0]]
+            first = known[-1] if known else 0
+        wanted = wanted[first:]
+        reset = next((at for at, message in enumerate(wanted) if message.resets and (at or not self.said)), len(wanted))
+        for message in (*self._match(wanted[:reset]), *wanted[reset:]):
+            self._say(message)
+
+    def _match(self, wanted: list[Message]) -> list[Message]:
+        """Rewrite the surface where it differs from the wanted list; gives what is still to be said."""
+        labels = [label(message) for message in wanted]
+        common = 0
+        while common < min(len(labels), len(self.labels)) and labels[common] == self.labels[common]:
+            common += 1
+        for at in range(common):
+            self._again(at, wanted[at])
+        if common == len(self.said):
+            return wanted[common:]
+        self.journal.end_step(self._time)
+        tail, end = self._common_tail(labels, common)
+        if tail == 0:
+            turned = common < len(wanted) and wanted[common].role == "user" != self.said[common].role
+            if not turned:
+                self._rewind(common)
+                return wanted[common:]
+            self._put(common, len(self.said), wanted[common], "compaction")
+            return wanted[common + 1 :]
+        dropped = len(self.said) - tail - common
+        if not self._exchange(common, dropped, wanted[common : end - tail]):
+            self.journal.note("a list was changed in its middle: what stands behind the change is read as new")
+            self._rewind(common)
+            return wanted[common:]
+        for at in range(tail):
+            self._again(len(self.said) - tail + at, wanted[end - tail + at])
+        return wanted[end:]
+
+    def _common_tail(self, labels: list[Hashable], common: int) -> tuple[int, int]:
+        """How many of the surface's last messages the list still holds, and where in the list they end."""
+        last = self.labels[-1]
+        end = next((at + 1 for at in range(len(labels) - 1, common - 1, -1) if labels[at] == last), common)
+        tail = 0
+        while tail < min(len(self.labels), end) - common and self.labels[-1 - tail] == labels[end - 1 - tail]:
+            tail += 1
+        return tail, end
+
+    def _exchange(self, at: int, dropped: int, come: list[Message]) -> bool:
+        """Put what came in the place of what was dropped, before a tail that stays. False where no event can say it."""
+        if not come and dropped:
+            if self.said[at + dropped].role == "user":
+                self._put(at, at + dropped + 1, self.said[at + dropped], "")
+                return True
+            if at and self.said[at - 1].role == "user":
+                self._put(at - 1, at + dropped, self.said[at - 1], "")
+                return True
+            return False
+        if not 0 < len(come) <= dropped or any(message.role != "user" for message in come):
+            return False
+        spare = dropped - len(come)
+        alone = all(message.role == "user" for message in self.said[at : at + dropped])
+        self._put(at, at + spare + 1, come[0], "" if alone else "compaction")
+        for place, message in enumerate(come[1:], at + 1):
+            self._put(place, place + 1, message, "")
+        return True
+
+    def _put(self, start: int, end: int, message: Message, source: str) -> None:
+        """One user message takes the place of those from `start` up to `end`."""
+        self.journal.replace(self._time, start, end - 1, message.content, source or message.source)
+        self.said[start:end] = [message]
+        self.labels[start:end] = [label(message)]
+
+    def _rewind(self, keep: int) -> None:
+        self.journal.rewind(self._time, keep)
+        del self.said[keep:], self.labels[keep:]
+
+    def _again(self, at: int, message: Message) -> None:
+        """The message at position `at` is sent again."""
+        old, self.said[at] = self.said[at], message
+        if not same_content(old, message):
+            if message.role == "tool":
+                self.journal.end_step(self._time)
+                self.journal.clear(self._time, at, message.content)
+            else:
+                self.said[at] = old
+                self.journal.note("an answer is sent again in another form; it is kept as it was first said")
+        if message.role == "tool":
+            self.origins[self.journal.nodes[at].event.seq] = message.origin
+
+    # what is said
+
+    def _say(self, message: Message) -> None:
+        """One message at the end of the list."""
+        journal, asked = self.journal, self._time
+        at = self._time = max(asked, message.time)
+        content = message.content
+        if message.resets:
+            self._reset(message)
+            return
+        if message.role == "user":
+            if message.prompt and not self._in_loop():
+                self._end_turn(at)
+                journal.prompt(at, content)
+            else:
+                journal.user(at, content, message.source)
+        elif message.role == "assistant":
+            journal.request(asked)
+            journal.answer(at, content, usage=message.usage, model=message.model)
+            journal.calls(at, content)
+            self._stop = message.stop
+        elif message.role == "tool":
+            journal.settle()
+            journal.result(at, message.call_id, content, is_error=message.is_error)
+            self.origins[journal.nodes[-1].event.seq] = message.origin
+        else:
+            journal.developer(at, content)
+        self.said.append(message)
+        self.labels.append(label(message))
+
+    def _end_turn(self, time: int) -> None:
+        if self._stop:
+            self.journal.end_turn(time, self._stop)
+            self._stop = ""
+
+    def _in_loop(self) -> bool:
+        """Have results come that the model has not answered yet? What a user says then opens no turn."""
+        for message in reversed(self.said):
+            if message.role != "user":
+                return message.role == "tool"
+        return False
+
+    def _reset(self, message: Message) -> None:
+        """A compaction: the message stands for everything before it. It was a model call of its own where it cost."""
+        journal = self.journal
+        if message.usage is not None:
+            journal.request(self._time)
+            journal.answer(self._time, message.content, usage=message.usage, model=message.model)
+        journal.end_step(self._time)
+        journal.settle()
+        if journal.nodes:
+            journal.replace(self._time, 0, len(journal.nodes) - 1, message.content, message.source)
+        else:
+            journal.user(self._time, message.content, message.source)
+        self.said, self.labels = [message], [label(message)]
+
+
+class Conversations:
+    """The sessions of one source: a request belongs to the one whose messages it sends again."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.all: list[Conversation] = []
+        self._answers: dict[str, Conversation] = {}
+        self._known: dict[Hashable, Conversation] = {}
+
+    def ask(self, request: Request) -> Conversation:
+        """Give the request to its conversation, a new one where none fits."""
+        _, messages = split_system(request.messages)
+        labels = [label(message) for message in messages]
+        found = self._answers.get(request.follows) if request.follows else self._find(messages, labels)
+        if found is None:
+            number = len(self.all) + 1
+            found = Conversation(self._name if number == 1 else f"{self._name}#{number}")
+            self.all.append(found)
+        for mark, message in zip(labels, messages, strict=True):
+            if message.role != "user" or mark == labels[0]:
+                self._known[mark] = found
+        found.ask(request)
+        return found
+
+    def answered(self, found: Conversation, message: Message, name: str = "") -> None:
+        """The answer to that conversation's request; later requests may follow it by its `name`."""
+        found.answer(message)
+        self._known[label(message)] = found
+        if name:
+            self._answers[name] = found
+
+    def _find(self, messages: Sequence[Message], labels: list[Hashable]) -> Conversation | None:
+        """By what the list ends with, for that is nearest in time; a list that only begins alike goes another way."""
+        for at in range(len(messages) - 1, 0, -1):
+            if messages[at].role != "user" and labels[at] in self._known:
+                return self._known[labels[at]]
+        if not messages or any(message.role == "assistant" for message in messages):
+            return None
+        return self._known.get(labels[0])
+
+    def sessions(self) -> tuple[Session, ...]:
+        return tuple(found.session() for found in self.all)
+
+
+def split_system(messages: Sequence[Message]) -> tuple[str | None, Sequence[Message]]:
+    """The text of the system messages that lead the list, None without any, and the messages behind them."""
+    count = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    if not count:
+        return None, messages
+    return "\n\n".join(text_of(message.content) for message in messages[:count]), messages[count:]
+
+
+def _begins_with(request: Request, earlier: Request) -> bool:
+    if request.follows or earlier.follows or len(request.messages) < len(earlier.messages):
+        return False
+    both = zip(request.messages, earlier.messages, strict=False)
+    return all(label(new) == label(old) for new, old in both)

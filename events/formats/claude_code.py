@@ -1,0 +1,427 @@
+"""Claude Code transcripts: one JSON line a content block, and much beside them that no model sees.
+
+A step is one `message.id`, however many lines it is spread over and whatever stands between them; its usage is
+repeated on each line and counted once, from the last. The file is only ever appended to: a compaction, a
+micro-compaction and a rewind leave the old lines where they are, so each becomes the reset that it was. A sub-agent
+is a session of its own, whether it has its own lines (`isSidechain`) or travels inside `progress` lines.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
+from refold.events._errors import FormatError
+from refold.events._events import Overflow, ToolResult, Usage
+from refold.events.formats._falls import falls
+from refold.events.formats._fields import Object, arguments, array, compact, millis, obj, objects, result_blocks, text
+from refold.events.formats._fields import usage as buckets
+from refold.events.formats._journal import Journal
+from refold.events.formats._lines import glance, records
+from refold.events.formats._source import Format, Session, Source
+
+MAIN = ""  # the thread that is no sub-agent
+SYNTHETIC = "<synthetic>"
+CLEARED = (Text("[Old tool result content cleared]"),)  # what Claude Code sends; the transcript does not hold it
+INTERRUPTED = "[Request interrupted by user"
+TASK_NOTIFICATION = "<task-notification>"
+LOCAL_OUTPUT = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>", "<bash-stderr>")
+TOO_LONG = "prompt is too long"
+
+# Records that only Claude Code itself reads.
+LOCAL_RECORDS = frozenset(
+    {
+        *("agent-name", "ai-title", "atis-latch", "bridge-session", "custom-title", "file-history-snapshot"),
+        *("frame-link", "last-prompt", "mode", "permission-mode", "pr-link", "progress", "queue-operation"),
+        *("relocated", "result", "started", "summary", "worktree-state"),
+    }
+)
+# Attachments that Claude Code keeps from the model.
+LOCAL_ATTACHMENTS = frozenset(
+    {
+        *("already_read_file", "command_permissions", "dynamic_skill", "edited_image_file", "hook_cancelled"),
+        *("hook_error_during_execution", "hook_non_blocking_error", "hook_permission_decision"),
+        *("hook_system_message", "structured_output"),
+    }
+)
+
+
+def detect(source: Source) -> bool:
+    return any(_tells(line) for line in glance(source))
+
+
+def _tells(line: Object) -> bool:
+    if "sessionId" not in line or "systemPayload" in line:
+        return False
+    kind = line.get("type")
+    if kind in ("user", "assistant"):
+        message = obj(line.get("message"))
+        return "content" in message and "parts" not in message
+    return kind in ("progress", "system", "attachment") and "isSidechain" in line and "parentUuid" in line
+
+
+def read(source: Source) -> tuple[Session, ...]:
+    """The main session, then its sub-agents. A file may start in mid-session. Raises FormatError where none is told."""
+    found, damage = records(source)
+    threads = _Threads()
+    for _, line in found:
+        threads.sort(line)
+    sessions = threads.sessions(source.name, damage)
+    if not sessions:
+        raise FormatError(f"{source.name}: no Claude Code transcript: it holds no message of a user or a model")
+    return sessions
+
+
+class _Threads:
+    """Whose line is it: the main thread's, or which sub-agent's?"""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[Object]] = {}
+        self.roots: dict[str, str] = {}
+        self.session_id = self.child_session_id = ""
+
+    def sort(self, line: Object) -> None:
+        data = obj(line.get("data"))
+        if line.get("type") == "progress" and data.get("type") == "agent_progress":
+            agent = text(data.get("agentId"))
+            if agent:
+                self.lines.setdefault(agent, []).append(obj(data.get("message")))
+            return
+        session = text(line.get("sessionId"))
+        if line.get("isSidechain") is not True:
+            self.session_id = self.session_id or session
+            self.lines.setdefault(MAIN, []).append(line)
+            return
+        self.child_session_id = self.child_session_id or session
+        uuid, parent = text(line.get("uuid")), text(line.get("parentUuid"))
+        self.roots[uuid] = self.roots.get(parent, uuid)
+        self.lines.setdefault(text(line.get("agentId")) or self.roots[uuid], []).append(line)
+
+    def sessions(self, name: str, damage: list[str]) -> tuple[Session, ...]:
+        parent = self.session_id or self.child_session_id
+        found: list[Session] = []
+        for thread in sorted(self.lines, key=lambda thread: thread != MAIN):
+            reader = _Reader(self.lines[thread])
+            for complaint in damage if not found else ():
+                reader.journal.damaged(complaint)
+            reader.read()
+            if not reader.journal.events:
+                continue
+            if thread == MAIN:
+                found.append(reader.journal.session(self.session_id or name))
+            elif parent in (thread, f"agent-{thread}"):
+                reader.journal.note("a sub-agent's file: it does not name the session that started it")
+                found.append(reader.journal.session(thread))
+            else:
+                found.append(reader.journal.session(thread, parent or name))
+        return tuple(found)
+
+
+class _Reader:
+    """One thread, in file order."""
+
+    def __init__(self, lines: list[Object]) -> None:
+        self.lines = lines
+        self.journal = Journal()
+        self.parents = {text(line.get("uuid")): text(line.get("parentUuid")) for line in lines}
+        self.known = Counter(text(line.get("uuid")) for line in lines)
+        self.keys: dict[str, str] = {}  # the uuid of an answer's line: the answer
+        self.answers: dict[str, list[Object]] = defaultdict(list)
+        self.summaries: dict[int, Object] = {}  # the place of a compaction's boundary: its summary line
+        self.prompted: set[str] = set()
+        self.version = ""
+        self.asked = False  # a model call since the start, or since the last resume
+        self.clock = 0
+
+    def read(self) -> None:
+        boundary: int | None = None
+        for place, line in enumerate(self.lines):
+            if line.get("type") == "assistant":
+                boundary = None
+                if not _made_up(line):
+                    self.answers[_answer(line)].append(line)
+            elif line.get("subtype") == "compact_boundary":
+                boundary = place
+            elif line.get("isCompactSummary") is True and boundary is not None:
+                self.summaries[boundary] = line
+                boundary = None
+        for place, line in enumerate(self.lines):
+            self._line(place, line)
+            self.clock = millis(line.get("timestamp")) or self.clock
+        self.journal.end_turn()
+        for fall in falls(self.journal.events):
+            self.journal.note(fall)
+        started = sum(not any(obj(line.get("message")).get("stop_reason") for line in a) for a in self.answers.values())
+        if started:
+            self.journal.note(
+                f"output_tokens of {started} of {len(self.answers)} calls may be those of the stream's first event: "
+                "no stop reason was logged"
+            )
+
+    def _line(self, place: int, line: Object) -> None:
+        match line.get("type"):
+            case "user":
+                self._resumed(line)
+                self._user(line)
+            case "assistant":
+                self._resumed(line)
+                self._assistant(line)
+            case "attachment":
+                self._attachment(line)
+            case "system":
+                self._system(place, line)
+            case "progress" if obj(line.get("data")).get("hookName") == "SessionStart:resume":
+                self._end_seed()
+            case str(kind) if kind in LOCAL_RECORDS:
+                pass
+            case kind:
+                self.journal.note(f"records of type {kind!r}, unknown to this reader, are left out")
+
+    def _resumed(self, line: Object) -> None:
+        """Another version in the same file is another process: the session was resumed."""
+        version = text(line.get("version"))
+        if version and self.version and version != self.version:
+            self._end_seed()
+        self.version = version or self.version
+
+    def _end_seed(self) -> None:
+        if self.asked:
+            self.journal.end_seed(self.clock, inherited=False)
+            self.asked = False
+
+    def _user(self, line: Object) -> None:
+        content = obj(line.get("message")).get("content")
+        if not isinstance(content, str | list):
+            self.journal.damaged("a user record without message content is left out")
+            return
+        if line.get("isCompactSummary") is True:
+            if not any(line is summary for summary in self.summaries.values()):
+                self._compact({}, line)
+            return
+        time, key = millis(line.get("timestamp")), text(line.get("uuid"))
+        results = [part for part in objects(content) if part.get("type") == "tool_result"]
+        for part in results:
+            self.journal.result(
+                time,
+                text(part.get("tool_use_id")),
+                result_blocks(part.get("content")),
+                is_error=part.get("is_error") is True,
+                key=key,
+            )
+        rest = _blocks(content)
+        if results:
+            rest = _blocks([part for part in array(content) if not any(part is result for result in results)])
+        if rest:
+            self._said(line, time, rest, key, beside_results=bool(results))
+
+    def _said(self, line: Object, time: int, content: tuple[Block, ...], key: str, *, beside_results: bool) -> None:
+        start = content[0].text.lstrip() if isinstance(content[0], Text) else ""
+        journal = self.journal
+        if beside_results:
+            journal.user(time, content, "tool", key)
+        elif line.get("isMeta") is True:
+            journal.user(time, content, "meta", key)
+        elif start.startswith(LOCAL_OUTPUT):
+            journal.user(time, content, "local-command", key)
+        elif start.startswith(INTERRUPTED):
+            journal.end_turn(time, "aborted")
+            journal.user(time, content, "interruption", key)
+        elif start.startswith(TASK_NOTIFICATION):
+            journal.user(time, content, "task-notification", key)
+        else:
+            self._branched(line, time)
+            journal.prompt(time, content, key)
+
+    def _branched(self, line: Object, time: int) -> None:
+        """Two prompts under one record: the person went back to it. (Every other fork is a parallel call.)"""
+        parent = text(line.get("parentUuid"))
+        if parent in self.prompted and self.known[parent] == 1:
+            keep = self._place(parent)
+            if keep is None:
+                self.journal.note("a prompt branches off at a record that is not on the surface")
+            elif keep < len(self.journal.nodes):
+                self.journal.end_turn()
+                self.journal.rewind(time, keep)
+        if parent:
+            self.prompted.add(parent)
+
+    def _place(self, uuid: str) -> int | None:
+        """How many nodes stand up to and with the record, or with the nearest one before it that has a node."""
+        places = {node.key: at for at, node in enumerate(self.journal.nodes, 1)}
+        seen = set()
+        while uuid and uuid not in seen:
+            seen.add(uuid)
+            key = self.keys.get(uuid, uuid)
+            if key in places:
+                return places[key]
+            uuid = self.parents.get(uuid, "")
+        return None
+
+    def _assistant(self, line: Object) -> None:
+        if _made_up(line):
+            self._made_up(line)
+            return
+        answer, uuid = _answer(line), text(line.get("uuid"))
+        known = answer in self.keys
+        self.keys[uuid] = self.keys[answer] = answer
+        if known:
+            return
+        self.asked = True
+        lines = self.answers[answer]
+        parts = [(millis(each.get("timestamp")), block) for each in lines for block in _blocks(_content(each))]
+        self.journal.request(self.clock or millis(line.get("timestamp")))
+        self.journal.answer(
+            millis(lines[-1].get("timestamp")),
+            tuple(block for _, block in parts),
+            usage=_usage(lines),
+            interrupted=any(each.get("isAbortedMidStream") is True for each in lines),
+            model=text(obj(line.get("message")).get("model")),
+            key=answer,
+        )
+        for time, block in parts:
+            self.journal.calls(time, (block,))
+
+    def _made_up(self, line: Object) -> None:
+        self.journal.note("answers that Claude Code wrote itself (model <synthetic>, API errors) are left out")
+        said = " ".join(block.text for block in _blocks(_content(line)) if isinstance(block, Text))
+        if line.get("isApiErrorMessage") is True and TOO_LONG in said.casefold():
+            time = millis(line.get("timestamp"))
+            self.journal.request(self.clock or time)
+            self.journal.add(Overflow, time, turn=self.journal.turn, step=self.journal.step)
+            self.journal.end_step(time)
+
+    def _attachment(self, line: Object) -> None:
+        attachment = obj(line.get("attachment"))
+        kind = text(attachment.get("type"))
+        time, key = millis(line.get("timestamp")), text(line.get("uuid"))
+        if kind == "queued_command":
+            self.journal.user(time, _blocks(attachment.get("prompt")), "user", key)
+        elif kind not in LOCAL_ATTACHMENTS and not (kind == "hook_success" and not attachment.get("content")):
+            self.journal.user(time, (Opaque(compact(attachment)),), f"attachment/{kind}", key)
+
+    def _system(self, place: int, line: Object) -> None:
+        time = millis(line.get("timestamp"))
+        match line.get("subtype"):
+            case "compact_boundary":
+                self._compact(line, self.summaries.get(place))
+            case "microcompact_boundary":
+                self._micro_compact(obj(line.get("microcompactMetadata")), time)
+            case "turn_duration":
+                self.journal.end_turn(time)
+        if line.get("retractedMessageUuids"):
+            self.journal.note("messages that a refusal retracted stay on the surface")
+
+    def _compact(self, boundary: Object, summary: Object | None) -> None:
+        """The summary takes the place of everything, or of what stands before the segment that the boundary keeps."""
+        journal = self.journal
+        journal.end_step()
+        journal.settle()
+        time = millis((summary or boundary).get("timestamp"))
+        gone = len(journal.nodes)
+        segment = obj(obj(boundary.get("compactMetadata")).get("preservedSegment"))
+        if segment:
+            head, tail = self._place(text(segment.get("headUuid"))), self._place(text(segment.get("tailUuid")))
+            if head is None or tail is None:
+                journal.note("a compaction kept messages that are not in the file")
+            elif head <= tail:
+                journal.rewind(time, tail)
+                gone = head - 1
+        if summary is None:
+            journal.note("a compaction left no summary")
+            content: tuple[Block, ...] = ()
+        else:
+            content = _blocks(_content(summary))
+        key = text((summary or boundary).get("uuid"))
+        if not content and gone == len(journal.nodes):
+            journal.rewind(time, 0)
+        elif gone:
+            journal.replace(time, 0, gone - 1, content, "compact", key)
+        elif content:
+            journal.user(time, content, "compact", key)
+            journal.settle()
+
+    def _micro_compact(self, report: Object, time: int) -> None:
+        """The results it names are sent without their content from here on; without names it changed nothing."""
+        named = {text(call_id) for call_id in array(report.get("compactedToolIds"))}
+        if not named:
+            return
+        self.journal.end_step()
+        self.journal.settle()
+        for at, node in enumerate(self.journal.nodes):
+            if isinstance(node.event, ToolResult) and node.event.call_id in named:
+                named.discard(node.event.call_id)
+                self.journal.clear(time, at, CLEARED, node.key)
+        if named:
+            self.journal.note(f"a micro-compaction names {len(named)} results that are not on the surface")
+        if report.get("clearedAttachmentUUIDs"):
+            self.journal.note("attachments that a micro-compaction cleared stay on the surface")
+
+
+def _answer(line: Object) -> str:
+    """What holds the lines of one model call together; a line without it is a call of its own."""
+    return text(obj(line.get("message")).get("id")) or text(line.get("uuid"))
+
+
+def _made_up(line: Object) -> bool:
+    return obj(line.get("message")).get("model") == SYNTHETIC or line.get("isApiErrorMessage") is True
+
+
+def _content(line: Object) -> Any:
+    return obj(line.get("message")).get("content")
+
+
+def _usage(lines: list[Object]) -> Usage | None:
+    """The prompt's side is the same on every line; the output's grows, and the last line has most of it."""
+    report = next(chain((u for u in map(_report, reversed(lines)) if u), ({},)))
+    return buckets(
+        report.get("input_tokens"),
+        report.get("output_tokens"),
+        report.get("cache_read_input_tokens"),
+        report.get("cache_creation_input_tokens"),
+    )
+
+
+def _report(line: Object) -> Object:
+    return obj(obj(line.get("message")).get("usage"))
+
+
+def _blocks(content: Any) -> tuple[Block, ...]:
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    return tuple(_each(array(content)))
+
+
+def _each(parts: list[Any]) -> Iterator[Block]:
+    for part in parts:
+        fields = dict(part) if isinstance(part, dict) else {}
+        match fields.pop("type", None), part:
+            case "text", {"text": str(said)}:
+                yield Text(said, _rest(fields, "text"))
+            case "thinking", {"thinking": str(thought)}:
+                yield Reasoning(thought, text(part.get("signature")), _rest(fields, "thinking", "signature"))
+            case "tool_use", _:
+                yield ToolUse(
+                    text(part.get("id")),
+                    text(part.get("name")),
+                    arguments(part.get("input")),
+                    _rest(fields, "id", "name", "input"),
+                )
+            case _, str(said):
+                yield Text(said)
+            case _:
+                yield Opaque(compact(part))
+
+
+def _rest(fields: Object, *known: str) -> str:
+    rest = {key: value for key, value in fields.items() if key not in known}
+    return compact(rest) if rest else ""
+
+
+FORMAT = Format(
+    "claude_code",
+    "Claude Code transcript",
+    frozenset({"usage", "cache", "reasoning", "errors", "compaction", "times"}),
+    detect,
+    read,
+)

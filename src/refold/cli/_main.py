@@ -1,0 +1,50 @@
+"""The `refold` command: its subcommands, and how an error leaves it."""
+
+import sys
+
+import click
+
+from refold.cli.apply import apply
+from refold.cli.laws import laws
+from refold.cli.messages import messages
+from refold.cli.plan import plan
+from refold.cli.policies import policies
+from refold.cli.replay import replay
+from refold.cli.view import view
+from refold.events import RefoldError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="refold")
+def cli() -> None:
+    """Which old tool results may a model stop seeing in full, and when?
+
+    SESSION is a session log: a file, a DSH session directory (its highest generation), or - for standard input.
+    """
+
+
+for command in (policies, view, plan, messages, apply, replay, laws):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command line; an error is one line on standard error and exit code 2."""
+    try:
+        sys.exit(cli.main(standalone_mode=False) or 0)
+    except click.ClickException as error:
+        _fail(error.format_message())
+    except RefoldError as error:
+        _fail(str(error))
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    except OSError as error:
+        _fail(f"{error.filename or 'input'}: {error.strerror or error}")
+
+
+def _fail(message: str) -> None:
+    line = " ".join(message.split())
+    click.echo(f"refold: {line}".encode("utf-8", "backslashreplace").decode(), err=True)
+    sys.exit(2)

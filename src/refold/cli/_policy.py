@@ -1,0 +1,80 @@
+"""`--policy`: a preset with parameters, several joined by +, `module:object`, or `file.json`."""
+
+import importlib
+import inspect
+import typing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from refold.events import PolicyError
+from refold.reducer import Policy
+from refold.reducer.presets import PRESETS
+
+
+def policy_of(text: str) -> Policy:
+    """The policy that `text` names. Raises PolicyError that says what is known or allowed."""
+    parts = [_one(part.strip()) for part in text.split("+")]
+    policy = parts[0]
+    for part in parts[1:]:
+        policy = policy + part
+    return policy
+
+
+def _one(text: str) -> Policy:
+    name, _, parameters = text.partition(":")
+    if name in PRESETS:
+        return _preset(name, parameters)
+    if text.endswith(".json"):
+        return _file(Path(text))
+    if parameters:
+        return _object(name, parameters)
+    known = ", ".join(PRESETS)
+    raise PolicyError(
+        f"there is no preset {name!r}; known: {known}; or give module:object or a .json file", field="policy"
+    )
+
+
+def _preset(name: str, text: str) -> Policy:
+    make = PRESETS[name]
+    wanted = inspect.signature(make).parameters
+    hints = typing.get_type_hints(make)
+    given: dict[str, Any] = {}
+    for pair in filter(None, text.split(",")):
+        key, equals, value = pair.partition("=")
+        key = key.strip()
+        if key not in wanted or not equals:
+            allowed = ", ".join(wanted) or "none"
+            raise PolicyError(f"{name} takes parameters of the form name=value: {allowed}; got {pair!r}", field=key)
+        given[key] = _value(key, value.strip(), hints[key])
+    return make(**given)
+
+
+def _value(key: str, text: str, hint: Any) -> Any:
+    if hint == tuple[str, ...]:
+        return tuple(text.split())
+    try:
+        return msgspec.convert(text, hint, strict=False)
+    except msgspec.ValidationError as error:
+        raise PolicyError(f"{error}, got {text!r}", field=key) from None
+
+
+def _object(module: str, name: str) -> Policy:
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise PolicyError(f"cannot load {module}:{name}: {error}", field="policy") from None
+    policy = found() if callable(found) else found
+    if not isinstance(policy, Policy):
+        raise PolicyError(f"{module}:{name} is a {type(policy).__name__}, not a refold.reducer.Policy", field="policy")
+    return policy
+
+
+def _file(path: Path) -> Policy:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Policy)
+    except OSError as error:
+        raise PolicyError(f"cannot read {path}: {error.strerror}", field="policy") from None
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise PolicyError(f"{path}: {error}", field="policy") from None

@@ -1,0 +1,39 @@
+"""`SESSION`: opening what a command reads, and the reducer that fits it."""
+
+from collections.abc import Iterator
+
+import click
+
+from refold.cli._policy import policy_of
+from refold.events import Event, Log
+from refold.files import open_log
+from refold.reducer import Counted, Dsh, Meter, Mode, Reducer, Reported
+
+
+def opened(session: str, max_line: int) -> Log:
+    return open_log(session, max_line=max_line)
+
+
+def told(log: Log) -> Iterator[Event]:
+    """The log's events; when it ends, what the reader had to leave out goes to standard error."""
+    yield from log
+    for note in log.notes:
+        click.echo(f"refold: {log.name}: {note}", err=True)
+
+
+def reducer_for(log: Log, policy: str, meter: str | None, mode: Mode) -> Reducer:
+    return Reducer(policy_of(policy), _meter(log, meter), mode)
+
+
+def _meter(log: Log, name: str | None) -> Meter:
+    if name == "tiktoken":
+        return Counted()
+    if name == "usage" or (name is None and log.format != "dsh"):
+        return Reported()
+    return Dsh(log.version)
+
+
+def about(reducer: Reducer) -> dict[str, str]:
+    """The facts that every JSON document names."""
+    meter = {Dsh: "dsh", Counted: "tiktoken", Reported: "usage"}[type(reducer.meter)]
+    return {"policy": reducer.policy.name, "mode": reducer.mode, "meter": meter, "fingerprint": reducer.fingerprint}
