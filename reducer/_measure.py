@@ -35,6 +35,8 @@ from refold.reducer._estimate import Estimator as Estimator
 from refold.reducer._tiktoken import Tiktoken
 from refold.reducer._view import Anchor, Header, State
 
+_ESTIMATORS = tuple(DshEstimator(version) for version in range(6))
+
 
 class Refused(Exception):
     """The official meter would refuse this log; the text says why. Never leaves the fold."""
@@ -57,7 +59,7 @@ class Dsh(msgspec.Struct, frozen=True, tag=True):
 
     @property
     def estimator(self) -> Estimator:
-        return DshEstimator(self.version)
+        return _ESTIMATORS[self.version]
 
     @property
     def streams(self) -> bool:

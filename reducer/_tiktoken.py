@@ -23,9 +23,9 @@ _BLANKS = re.compile(rf"(?<!\s)\s{{{LONGEST_BLANK_RUN}}}")
 class Tiktoken(msgspec.Struct, frozen=True, tag=True):
     """Tokens by o200k_base, counted per block and added; a message or a tool list has no price for its frame.
 
-    For a model with another vocabulary this is an estimate: within 6 percent for DeepSeek, some 20 percent low for
-    Claude. A count per block exceeds that of the joined text by about a thousandth. A call's id and a reasoning
-    block's signature are not counted.
+    For a model with another vocabulary this is an estimate: within 6 percent for DeepSeek, 15 to 33 percent low for
+    Claude, most for its newest models. A count per block exceeds that of the joined text by about a thousandth. A
+    call's id and a reasoning block's signature are not counted.
 
     `opaque_tokens` is the price of an image or unknown block, whose JSON tells nothing of what a model is charged:
     1,600 is where Claude scales an image down (https://docs.claude.com/en/docs/vision), so that a full screenshot is

@@ -4,12 +4,14 @@ A member may read the node's content, tool, arguments, turn, step and call id; n
 same cut would have other bytes when it is committed than when it is derived.
 """
 
+from fnmatch import fnmatchcase
 from typing import ClassVar, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from refold.events import Block, PolicyError, Text
+from refold.reducer._summaries import CLEARED, SUMMARIZERS, fallback, sanitized, told
 from refold.reducer._view import Node
 from refold.reducer.which import code_points
 
@@ -108,4 +110,32 @@ class Placeholder(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=T
         return (Text(text),)
 
 
-HowRule = HeadTail | Drop | Placeholder
+class Summary(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """One line that says what ran and how much came back; other blocks go too, and are listed in the operation.
+
+    `by_tool` pairs a glob of tool names with a summariser's name (see SUMMARIZERS); the first that fits counts, tool
+    names trimmed and in lower case. What none fits, or none has words for, gets tool, lines and code points. A result
+    whose tool nobody knows gets NeoCode's words for it. Empty results, and results that read so already, are left.
+    """
+
+    by_tool: tuple[tuple[str, str], ...] = ()
+    revision: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        for glob, name in self.by_tool:
+            if name not in SUMMARIZERS:
+                known = ", ".join(SUMMARIZERS)
+                raise PolicyError(f"{glob} asks for the summariser {name!r}; known: {known}", field="by_tool")
+
+    def content(self, node: Node) -> tuple[Block, ...] | None:
+        facts = told(node)
+        if facts.text in ("", CLEARED):
+            return None
+        if not facts.tool:
+            return (Text(CLEARED),)
+        tool = facts.tool.strip().lower()
+        name = next((name for glob, name in self.by_tool if fnmatchcase(tool, glob)), "fallback")
+        return (Text(sanitized(SUMMARIZERS[name](facts)) or fallback(facts)),)
+
+
+HowRule = HeadTail | Drop | Placeholder | Summary

@@ -6,9 +6,10 @@ from typing import ClassVar, Literal
 import msgspec
 
 from refold.events import Block, PolicyError, Text, ToolResult
+from refold.reducer._summaries import told
 from refold.reducer._view import Node
 
-Refusal = Literal["tool", "error", "small", "rewritten"]
+Refusal = Literal["tool", "error", "small", "rewritten", "pinned"]
 
 
 def code_points(content: tuple[Block, ...]) -> int:
@@ -25,7 +26,9 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 
     `tools` are globs of the tools that may be cut, `deny` of those that may not; case counts, an unknown tool is
     named "". `over_chars` is the least size: a result of just so many code points is left. `errors` lets results
-    marked as errors be cut; `originals` protects a result that anyone has rewritten.
+    marked as errors be cut; `originals` protects a result that anyone has rewritten. `pins` are globs of file names
+    (the last part of a path): what one of `pin_tools` did to such a file is kept, the path being one that the tool
+    noted (metadata relative_path, path, source_path, destination_path) or the model asked for.
     """
 
     tools: tuple[str, ...] = ()
@@ -33,6 +36,8 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     over_chars: int = 0
     errors: bool = False
     originals: bool = False
+    pins: tuple[str, ...] = ()
+    pin_tools: tuple[str, ...] = ()
     revision: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
@@ -52,7 +57,18 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
             return "tool"
         if self.originals and node.rewritten:
             return "rewritten"
+        if self.pins and _matches(node.tool, self.pin_tools) and self._is_pinned(node):
+            return "pinned"
         return None
+
+    def _is_pinned(self, node: Node) -> bool:
+        facts = told(node)
+        paths = (values.get(name) for values in (facts.metadata, facts.arguments) for name in _PATHS)
+        names = (path.replace("\\", "/").rpartition("/")[2] for path in paths if isinstance(path, str))
+        return any(_matches(name, self.pins) for name in names)
+
+
+_PATHS = ("relative_path", "path", "source_path", "destination_path")
 
 
 def _matches(tool: str, globs: tuple[str, ...]) -> bool:

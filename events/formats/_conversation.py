@@ -41,6 +41,7 @@ class Conversation:
         self._pending: Request | None = None
         self._time = 0
         self._stop = ""
+        self._in_loop = False  # results have come that the model has not answered: what a user says opens no turn
 
     def ask(self, request: Request) -> None:
         """The next request. One that has got no answer is told now, unless this one holds all of it."""
@@ -66,6 +67,18 @@ class Conversation:
         if self._pending is not None:
             request, self._pending = self._pending, None
             self._tell(request)
+
+    def continued_by(self, messages: Sequence[Message], labels: list[Hashable]) -> bool:
+        """Is this list a later one of this conversation? One that begins alike and goes another way is not."""
+        known = self.labels
+        if self._pending is not None and not self._pending.follows:
+            known = [label(message) for message in split_system(self._pending.messages)[1]]
+        if any(message.resets and mark == known[0] for message, mark in zip(messages, labels, strict=True) if known):
+            return True
+        common = _common_head(labels, known)
+        if common and not any(message.role == "assistant" for message in messages[common:]):
+            return True
+        return common == len(known) or self._common_tail(labels, common)[0] > (0 if common else 1)
 
     def open_step(self) -> None:
         """The pending request is being sent: its step begins."""
@@ -101,46 +114,55 @@ class Conversation:
             self._reach(dated)
 
     def _reach(self, wanted: list[Message]) -> None:
-        """Bring the surface to the wanted list. What stands before its last known reset is over and done."""
-        first = 0
+        """Bring the surface to the wanted list. What stands before the last reset that is known is over and done."""
+        known = -1
         if self.said and self.said[0].resets:
-            known = [at for at, message in enumerate(wanted) if message.resets and label(message) == self.labels[0]]
-            first = known[-1] if known else 0
-        wanted = wanted[first:]
-        reset = next((at for at, message in enumerate(wanted) if message.resets and (at or not self.said)), len(wanted))
-        for message in (*self._match(wanted[:reset]), *wanted[reset:]):
+            same = (at for at, message in enumerate(wanted) if message.resets and label(message) == self.labels[0])
+            known = max(same, default=-1)
+        reset = next((at for at, message in enumerate(wanted) if message.resets and at > known), len(wanted))
+        before = wanted[max(0, known) : reset]
+        if reset == len(wanted) or [label(message) for message in before] != self.labels[: len(before)]:
+            before = self._match(before)
+        for message in (*before, *wanted[reset:]):
             self._say(message)
 
     def _match(self, wanted: list[Message]) -> list[Message]:
         """Rewrite the surface where it differs from the wanted list; gives what is still to be said."""
-        labels = [label(message) for message in wanted]
-        common = 0
-        while common < min(len(labels), len(self.labels)) and labels[common] == self.labels[common]:
-            common += 1
+        labels, old = [label(message) for message in wanted], len(self.said)
+        common = _common_head(labels, self.labels)
+        tail, end = self._common_tail(labels, common)
+        dropped, come = old - tail - common, wanted[common : end - tail]
+        if common < old and not (tail and self._exchangeable(common, dropped, come)):
+            return self._turn_off(common, wanted)
+        rest = wanted[end:]
+        while rest and rest[0].role == "tool":  # the open step's results, before its end makes room for changes
+            self._say(rest.pop(0))
         for at in range(common):
             self._again(at, wanted[at])
-        if common == len(self.said):
-            return wanted[common:]
+        if common < old:
+            self._exchange(common, dropped, come)
+        for at in range(tail):
+            self._again(common + len(come) + at, wanted[end - tail + at])
+        return rest
+
+    def _turn_off(self, common: int, wanted: list[Message]) -> list[Message]:
+        """Nothing, or nothing that can be told in place, of what followed the common beginning is sent any more."""
+        for at in range(common):
+            self._again(at, wanted[at])
         self.journal.end_step(self._time)
-        tail, end = self._common_tail(labels, common)
-        if tail == 0:
-            turned = common < len(wanted) and wanted[common].role == "user" != self.said[common].role
-            if not turned:
-                self._rewind(common)
-                return wanted[common:]
+        summary = common < len(wanted) and wanted[common].role == "user" and self.said[common].role != "user"
+        if summary:
             self._put(common, len(self.said), wanted[common], "compaction")
             return wanted[common + 1 :]
-        dropped = len(self.said) - tail - common
-        if not self._exchange(common, dropped, wanted[common : end - tail]):
+        self._rewind(common)
+        if any(message.role == "tool" for message in wanted[common:]):
             self.journal.note("a list was changed in its middle: what stands behind the change is read as new")
-            self._rewind(common)
-            return wanted[common:]
-        for at in range(tail):
-            self._again(len(self.said) - tail + at, wanted[end - tail + at])
-        return wanted[end:]
+        return wanted[common:]
 
     def _common_tail(self, labels: list[Hashable], common: int) -> tuple[int, int]:
         """How many of the surface's last messages the list still holds, and where in the list they end."""
+        if common == len(self.labels):
+            return 0, common
         last = self.labels[-1]
         end = next((at + 1 for at in range(len(labels) - 1, common - 1, -1) if labels[at] == last), common)
         tail = 0
@@ -148,24 +170,25 @@ class Conversation:
             tail += 1
         return tail, end
 
-    def _exchange(self, at: int, dropped: int, come: list[Message]) -> bool:
-        """Put what came in the place of what was dropped, before a tail that stays. False where no event can say it."""
-        if not come and dropped:
-            if self.said[at + dropped].role == "user":
-                self._put(at, at + dropped + 1, self.said[at + dropped], "")
-                return True
-            if at and self.said[at - 1].role == "user":
-                self._put(at - 1, at + dropped, self.said[at - 1], "")
-                return True
-            return False
-        if not 0 < len(come) <= dropped or any(message.role != "user" for message in come):
-            return False
+    def _exchangeable(self, at: int, dropped: int, come: list[Message]) -> bool:
+        """Can events say that `come` stands where `dropped` messages stood? Only a user message replaces a range."""
+        if come:
+            return len(come) <= dropped and all(message.role == "user" for message in come)
+        return dropped > 0 and (self.said[at + dropped].role == "user" or (at > 0 and self.said[at - 1].role == "user"))
+
+    def _exchange(self, at: int, dropped: int, come: list[Message]) -> None:
+        """Put what came in the place of what was dropped; a user message beside a hole takes the hole's place too."""
+        self.journal.end_step(self._time)
+        if not come:
+            behind = self.said[at + dropped].role == "user"
+            start, end = (at, at + dropped + 1) if behind else (at - 1, at + dropped)
+            self._put(start, end, self.said[end - 1 if behind else start], "")
+            return
+        edited = all(message.role == "user" for message in self.said[at : at + dropped])
         spare = dropped - len(come)
-        alone = all(message.role == "user" for message in self.said[at : at + dropped])
-        self._put(at, at + spare + 1, come[0], "" if alone else "compaction")
+        self._put(at, at + spare + 1, come[0], "" if edited else "compaction")
         for place, message in enumerate(come[1:], at + 1):
             self._put(place, place + 1, message, "")
-        return True
 
     def _put(self, start: int, end: int, message: Message, source: str) -> None:
         """One user message takes the place of those from `start` up to `end`."""
@@ -176,6 +199,8 @@ class Conversation:
     def _rewind(self, keep: int) -> None:
         self.journal.rewind(self._time, keep)
         del self.said[keep:], self.labels[keep:]
+        roles = (message.role for message in reversed(self.said) if message.role in ("assistant", "tool"))
+        self._in_loop = next(roles, "") == "tool"
 
     def _again(self, at: int, message: Message) -> None:
         """The message at position `at` is sent again."""
@@ -201,7 +226,7 @@ class Conversation:
             self._reset(message)
             return
         if message.role == "user":
-            if message.prompt and not self._in_loop():
+            if message.prompt and not self._in_loop:
                 self._end_turn(at)
                 journal.prompt(at, content)
             else:
@@ -210,11 +235,12 @@ class Conversation:
             journal.request(asked)
             journal.answer(at, content, usage=message.usage, model=message.model)
             journal.calls(at, content)
-            self._stop = message.stop
+            self._stop, self._in_loop = message.stop, False
         elif message.role == "tool":
             journal.settle()
             journal.result(at, message.call_id, content, is_error=message.is_error)
             self.origins[journal.nodes[-1].event.seq] = message.origin
+            self._in_loop = True
         else:
             journal.developer(at, content)
         self.said.append(message)
@@ -224,13 +250,6 @@ class Conversation:
         if self._stop:
             self.journal.end_turn(time, self._stop)
             self._stop = ""
-
-    def _in_loop(self) -> bool:
-        """Have results come that the model has not answered yet? What a user says then opens no turn."""
-        for message in reversed(self.said):
-            if message.role != "user":
-                return message.role == "tool"
-        return False
 
     def _reset(self, message: Message) -> None:
         """A compaction: the message stands for everything before it. It was a model call of its own where it cost."""
@@ -244,7 +263,7 @@ class Conversation:
             journal.replace(self._time, 0, len(journal.nodes) - 1, message.content, message.source)
         else:
             journal.user(self._time, message.content, message.source)
-        self.said, self.labels = [message], [label(message)]
+        self.said, self.labels, self._in_loop = [message], [label(message)], False
 
 
 class Conversations:
@@ -265,8 +284,8 @@ class Conversations:
             number = len(self.all) + 1
             found = Conversation(self._name if number == 1 else f"{self._name}#{number}")
             self.all.append(found)
-        for mark, message in zip(labels, messages, strict=True):
-            if message.role != "user" or mark == labels[0]:
+        for at, (mark, message) in enumerate(zip(labels, messages, strict=True)):
+            if at == 0 or message.role != "user" or message.resets:
                 self._known[mark] = found
         found.ask(request)
         return found
@@ -279,13 +298,12 @@ class Conversations:
             self._answers[name] = found
 
     def _find(self, messages: Sequence[Message], labels: list[Hashable]) -> Conversation | None:
-        """By what the list ends with, for that is nearest in time; a list that only begins alike goes another way."""
-        for at in range(len(messages) - 1, 0, -1):
-            if messages[at].role != "user" and labels[at] in self._known:
-                return self._known[labels[at]]
-        if not messages or any(message.role == "assistant" for message in messages):
-            return None
-        return self._known.get(labels[0])
+        """By what the list ends with, which is nearest in time, or else by its beginning."""
+        for at in (*range(len(messages) - 1, 0, -1), 0):
+            found = self._known.get(labels[at]) if at < len(labels) else None
+            if found is not None:
+                return found if found.continued_by(messages, labels) else None
+        return None
 
     def sessions(self) -> tuple[Session, ...]:
         return tuple(found.session() for found in self.all)
@@ -297,6 +315,11 @@ def split_system(messages: Sequence[Message]) -> tuple[str | None, Sequence[Mess
     if not count:
         return None, messages
     return "\n\n".join(text_of(message.content) for message in messages[:count]), messages[count:]
+
+
+def _common_head(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (mine, yours) in pairs if mine != yours), min(len(one), len(other)))
 
 
 def _begins_with(request: Request, earlier: Request) -> bool:

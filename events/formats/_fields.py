@@ -1,7 +1,6 @@
 """Looking into foreign JSON: a field of another type than expected counts as absent, so that no reader trips over it."""
 
 import json
-from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -94,19 +93,12 @@ def usage(fresh: Any, output: Any, cache_read: Any = 0, cache_write: Any = 0) ->
 
 
 def openai_usage(value: Any) -> Usage | None:
-    """Usage in OpenAI's form, where the cached tokens are part of `prompt_tokens`."""
+    """Usage in OpenAI's form (and LiteLLM's), where cached tokens are part of `prompt_tokens`."""
     report = obj(value)
-    read = number(report.get("prompt_cache_hit_tokens")) or number(
-        obj(report.get("prompt_tokens_details")).get("cached_tokens")
-    )
+    details = obj(report.get("prompt_tokens_details"))
+    said = (report.get("prompt_cache_hit_tokens"), details.get("cached_tokens"), report.get("cache_read_input_tokens"))
+    read = max(number(each) for each in said)
+    write = number(report.get("cache_creation_input_tokens"))
     prompt = number(report.get("prompt_tokens"))
-    return usage(max(0, prompt - read), report.get("completion_tokens"), min(read, prompt))
-
-
-def first(values: Iterable[Any], default: Any = None) -> Any:
-    return next(iter(values), default)
-
-
-def has(record: Any, **wanted: type) -> bool:
-    """Is it an object with all these fields, of these types?"""
-    return isinstance(record, Mapping) and all(isinstance(record.get(key), kind) for key, kind in wanted.items())
+    fresh = prompt - read - write if prompt >= read + write else prompt
+    return usage(fresh, report.get("completion_tokens"), read, write)

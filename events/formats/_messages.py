@@ -57,18 +57,31 @@ def label(message: Message) -> Hashable:
     """What two lists agree on when they hold the same message.
 
     Clients send a message again with small changes: cache marks move, thinking is left out, arguments are written
-    with other blanks. So an answer is known by its calls' ids, or else by what it says; anything else by its content.
+    with other blanks, results are cut. So a result is known by its call's id, an answer by its calls' ids or else by
+    what it says, anything else by its content.
     """
     content = message.content
+    if message.role == "tool" and message.call_id:
+        return ("tool", message.call_id)
     calls = calls_of(content)
     if message.role == "assistant" and calls and all(call.id for call in calls):
-        return ("assistant", tuple(call.id for call in calls))
+        return ("assistant", *(call.id for call in calls))
     said = text_of(content)
     named = tuple((call.id, call.name, _canonical(call.arguments)) for call in calls)
     others = tuple(_canonical(block.json) for block in content if isinstance(block, Opaque))
     if message.role == "assistant" and (said or named):
         others = ()
     return (message.role, message.call_id, said, named, others)
+
+
+def same_content(one: Message, other: Message) -> bool:
+    """Do they say the same, cache marks and left out thinking aside?"""
+    return one.content == other.content or _substance(one.content) == _substance(other.content)
+
+
+def _substance(content: tuple[Block, ...]) -> Hashable:
+    calls = tuple((call.name, _canonical(call.arguments)) for call in calls_of(content))
+    return text_of(content), calls, tuple(_canonical(block.json) for block in content if isinstance(block, Opaque))
 
 
 def _canonical(text: str) -> str:

@@ -19,6 +19,7 @@ from refold.events.formats._fields import Object, arguments, array, compact, mil
 from refold.events.formats._fields import usage as buckets
 from refold.events.formats._journal import Journal
 from refold.events.formats._lines import glance, records
+from refold.events.formats._messages import extra
 from refold.events.formats._source import Format, Session, Source
 
 MAIN = ""  # the thread that is no sub-agent
@@ -394,28 +395,22 @@ def _blocks(content: Any) -> tuple[Block, ...]:
 
 def _each(parts: list[Any]) -> Iterator[Block]:
     for part in parts:
-        fields = dict(part) if isinstance(part, dict) else {}
-        match fields.pop("type", None), part:
-            case "text", {"text": str(said)}:
-                yield Text(said, _rest(fields, "text"))
-            case "thinking", {"thinking": str(thought)}:
-                yield Reasoning(thought, text(part.get("signature")), _rest(fields, "thinking", "signature"))
-            case "tool_use", _:
+        match part:
+            case {"type": "text", "text": str(said)}:
+                yield Text(said, extra(part, "type", "text"))
+            case {"type": "thinking", "thinking": str(thought)}:
+                yield Reasoning(thought, text(part.get("signature")), extra(part, "type", "thinking", "signature"))
+            case {"type": "tool_use"}:
                 yield ToolUse(
                     text(part.get("id")),
                     text(part.get("name")),
                     arguments(part.get("input")),
-                    _rest(fields, "id", "name", "input"),
+                    extra(part, "type", "id", "name", "input"),
                 )
-            case _, str(said):
+            case str(said):
                 yield Text(said)
             case _:
                 yield Opaque(compact(part))
-
-
-def _rest(fields: Object, *known: str) -> str:
-    rest = {key: value for key, value in fields.items() if key not in known}
-    return compact(rest) if rest else ""
 
 
 FORMAT = Format(

@@ -85,7 +85,8 @@ def install() -> Path:
             subprocess.run([sys.executable, "-m", "venv", building], check=True)
             pip = [building / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
             subprocess.run([*pip, REQUIREMENT], check=True, timeout=900)
-            building.rename(folder)
+            if not folder.exists():
+                building.rename(folder)
         finally:
             shutil.rmtree(building, ignore_errors=True)
     return folder / "bin" / "python"

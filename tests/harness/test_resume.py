@@ -12,7 +12,7 @@ from tests.wire import as_sent, unsigned
 
 from refold.events import AssistantMessage
 from refold.files import open_log
-from refold.reducer import Dsh, Reducer, presets
+from refold.reducer import Dsh, Measure, Reducer, presets
 
 if TYPE_CHECKING:
     from tests.harness.conftest import Harness, Run
@@ -42,7 +42,8 @@ def stopped(folder: Path, seq: int) -> Path:
 def applied(log: Path) -> Path:
     """The log with the cuts of keep3; the gate is low, because the recorded session is short."""
     cut = log.with_name("cut.v4.jsonl.zstd")
-    command = [sys.executable, "-m", "refold.cli", "apply", log, "-o", cut, "--policy", "keep3:gate=1000"]
+    refold = Path(sys.executable).with_name("refold")
+    command = [refold, "apply", log, "-o", cut, "--policy", "keep3:gate=1000"]
     subprocess.run(command, check=True, timeout=60)
     return cut
 
@@ -92,6 +93,7 @@ def test_the_harness_counts_the_tokens_that_the_cuts_saved(harness: "Harness", t
     saved = sum(price(before[call]) - price(after[call]) for call in before)
     assert saved > 10_000
     assert surface_tokens(uncut_run) - surface_tokens(run) == saved
+    assert surface_tokens(run) == folded(run).surface_tokens
 
 
 def price(result: dict[str, Any]) -> int:
@@ -104,9 +106,14 @@ def surface_tokens(run: "Run") -> int:
     return int(json.loads(cache.read_text("utf-8"))["record"]["rows"]["contextBreakdown"]["val"]["surfaceTokens"])
 
 
+def folded(run: "Run") -> Measure:
+    reducer = Reducer(presets.none(), Dsh(4))
+    return reducer.measure(reducer.fold_all(reducer.start(), open_log(run.log)))
+
+
 def derived(run: "Run") -> list[list[dict[str, Any]]]:
     """What a fold of the harness's log, as it is after the run, shows the model at each of its calls."""
-    reducer = Reducer(presets.none(), Dsh())
+    reducer = Reducer(presets.none(), Dsh(4))
     view, prompts = reducer.start(), []
     for event in open_log(run.log):
         if isinstance(event, AssistantMessage):
