@@ -82,6 +82,103 @@ def overclock(lang: Literal["zh", "en"] = "zh", exact: bool = False) -> Policy:
     return Policy("overclock", (Part("overclock", Always(), which, ripe, how, exact, _GROWS if exact else ()),))
 
 
+def microcompact(retain: int = 6, extra_pins: tuple[str, ...] = (), preserve: tuple[str, ...] = ()) -> Policy:
+    """One-line summaries of what the newest `retain` spans and the running turn leave behind.
+
+    A span is an assistant message with its results. Errors, results of `ask_user`, `spawn_subagent`, `diagnose` and
+    `memo_*` (and of `preserve`), and what was done to pinned files (README*, go.mod, ... and `extra_pins`) stay. This
+    is what the plan behind NeoCode's micro-compact asked for.
+    """
+    which = Which(
+        ("*",), (*_PRESERVED, *preserve), pins=(*_PINS, *extra_pins), pin_tools=(*_PIN_TOOLS, "copy_file", "move_file")
+    )
+    return Policy("microcompact", (_spans("microcompact", retain, which, Summary(_BY_TOOL), False),))
+
+
+def microcompact_neocode(retain: int = 6, established: bool = True) -> Policy:
+    """NeoCode's micro-compact as its code stands (a5b9f731), summaries that grow included.
+
+    `retain` below 1 means 6, as there. Where the task is not `established` nothing is summarised. Its trim to the
+    newest 24 spans drops whole messages and so belongs to the outgoing copy, not to this policy.
+    """
+    which = Which(("*",), (*_PRESERVED, "codebase_read"), pins=_PINS, pin_tools=_PIN_TOOLS)
+    part = _spans("microcompact-neocode", retain if retain >= 1 else 6, which, Summary(_BY_TOOL_NEOCODE), True)
+    return Policy("microcompact-neocode", (part,) if established else ())
+
+
+def _spans(name: str, retain: int, which: Which, how: Summary, grow: bool) -> Part:
+    broken = (("shrink", "a summary may be longer than what it stands for, as in the original"),) if grow else ()
+    return Part(name, Always(), which, KeepSpans(retain, settled=1), how, grow, broken)
+
+
+_PRESERVED = ("spawn_subagent", "diagnose", "memo_*", "ask_user")
+
+
+_PINS = (
+    "README*",
+    "*.spec.*",
+    "*.schema.*",
+    "docker-compose*",
+    "*migration*",
+    "Makefile",
+    "go.mod",
+    "package.json",
+)
+
+
+_PIN_TOOLS = ("filesystem_write_file", "filesystem_edit", "filesystem_copy_file", "filesystem_move_file")
+
+
+_BY_TOOL_NEOCODE = (
+    ("bash", "bash-neocode"),
+    ("filesystem_read_file", "read"),
+    ("codebase_read", "read"),
+    ("filesystem_write_file", "write"),
+    ("filesystem_edit", "edit"),
+    ("filesystem_grep", "grep"),
+    ("filesystem_glob", "glob"),
+    ("webfetch", "webfetch"),
+)
+
+
+_BY_TOOL = (
+    ("bash", "bash"),
+    *_BY_TOOL_NEOCODE[1:],
+    ("read", "read-file"),
+    ("spawn_subagent", "subagent"),
+    ("diagnose", "diagnose"),
+    ("memo_*", "memo"),
+    ("todo_write", "fallback"),
+)
+
+
+_GROWS = (("shrink", "clears results that the line makes longer, as the original did"),)
+
+
+_CLEARED = MappingProxyType(
+    {
+        "zh": "[第 {turn} 轮 第 {step} 步工具结果已清除归档，"
+        "可用 read_tool_result_log(turn: {turn}, step: {step}) 读取]",
+        "en": "[Tool result of turn {turn}, step {step} cleared and archived; "
+        "read_tool_result_log(turn: {turn}, step: {step}) gives it back]",
+    }
+)
+
+
+_CLEARED_FIRST = MappingProxyType(
+    {
+        "zh": "[第 {turn} 轮工具结果已清除归档。可见性规则（overclock）："
+        "某一步的工具结果仅在紧随其后的下一步决策中可见，取回内容同样如此；"
+        "确实需要精确原文时，请恰好在使用它的那一步之前用 read_tool_result_log(turn: {turn}, step: {step}) 取回；"
+        "若总结需引用多步内容，可在总结前用 read_tool_result_log(turn: {turn}) 整轮取回一次。]",
+        "en": "[Tool results of turn {turn} are cleared and archived. A step's results are visible to the one step "
+        "that follows, and so is what you fetch back: when you need an exact text, call "
+        "read_tool_result_log(turn: {turn}, step: {step}) just before the step that uses it; "
+        "to sum up several steps, fetch the turn once with read_tool_result_log(turn: {turn}).]",
+    }
+)
+
+
 def _at_least(field: str, value: int, least: int) -> None:
     if value < least:
         raise PolicyError(f"must be at least {least}, got {value}", field=field)

@@ -1,0 +1,494 @@
+"""A live host: plays a script against a reducer, the way a harness would, and remembers all that happened.
+
+The order of events is DeepSeek Harness's: turn/start, the pre-step, step/start, the user's messages, the answer, its
+calls and results, step/end. In `commit` mode the host writes the operations it is given to its log, each behind its
+shadow price; in `derive` mode it writes nothing. refold is asked last in a pre-step, so that whatever other plugins
+do there is done.
+"""
+
+from functools import cached_property
+from itertools import permutations
+
+from msgspec import Struct, structs
+
+from refold.events import (
+    AssistantChunks,
+    AssistantMessage,
+    Block,
+    BlockEnd,
+    BlockStart,
+    CompactionEnd,
+    CompactionPrune,
+    CompactionStart,
+    CompactionSummary,
+    EndSeed,
+    Envelope,
+    Event,
+    Finish,
+    Other,
+    Overflow,
+    RequestContext,
+    RequestHeader,
+    StepEnd,
+    StepStart,
+    SurfaceRewind,
+    SystemMessage,
+    Text,
+    TextDelta,
+    ToolCall,
+    ToolResult,
+    ToolUse,
+    TurnEnd,
+    TurnStart,
+    Usage,
+    UserMessage,
+)
+from refold.laws.script import (
+    Act,
+    Ask,
+    Blocked,
+    Call,
+    Compact,
+    EndTurn,
+    Header,
+    Note,
+    Overrun,
+    Pause,
+    Piece,
+    Restart,
+    Resume,
+    Retry,
+    Rewind,
+    Rewrite,
+    Script,
+    Step,
+    Window,
+    Words,
+    blocks,
+)
+from refold.prompt import prompt_bytes
+from refold.reducer import Message, Operation, Reducer, View, dump, load
+from refold.reducer import _surface as surface
+from refold.reducer._view import Node
+
+EPOCH_MS = 1_700_000_000_000
+
+
+class Beat(Struct, frozen=True):
+    """A moment at which refold was asked: the plan of view number `at`, in force from view number `done` on."""
+
+    at: int
+    done: int
+    operations: tuple[Operation, ...]
+    overflow: bool
+
+
+class Sent(Struct, frozen=True):
+    """A request: what the model was sent of view number `at`.
+
+    `operations` are those put into force since the request before; `quiet` says that nobody else replaced or took
+    back a node since, and that system text and tools stayed.
+    """
+
+    at: int
+    messages: tuple[Message, ...]
+    operations: tuple[Operation, ...]
+    quiet: bool
+
+
+class Run(Struct, frozen=True, dict=True):
+    """What happened: `views[i]` is the view after the first i of `events`."""
+
+    reducer: Reducer
+    events: tuple[Event, ...]
+    views: tuple[View, ...]
+    beats: tuple[Beat, ...]
+    sent: tuple[Sent, ...]
+    labels: dict[int, tuple[int, int]]
+    """For the seq of each result: which answer asked for it, and as which of its calls."""
+
+    @cached_property
+    def by_seq(self) -> dict[int, Event]:
+        return {event.seq: event for event in self.events}
+
+    @cached_property
+    def origins(self) -> dict[int, int]:
+        """For the seq of each result, rewritten ones too, that of the event that first stood in its place."""
+        found: dict[int, int] = {}
+        for event in self.events:
+            if isinstance(event, ToolResult):
+                found[event.seq] = found[event.replaces[0]] if event.replaces else event.seq
+        return found
+
+
+class Provider:
+    """Reports usage for the prompt it really got: a token for four bytes, and an overhead.
+
+    Until the policy has cut anything the overhead is chosen so that the report is what the script aims at; from then
+    on it stays, so that what is cut is missing from the report.
+    """
+
+    def __init__(self) -> None:
+        self._overhead = 0
+        self._texts: dict[Message, int] = {}
+
+    def report(self, messages: tuple[Message, ...], aim: int | None, *, cut: bool) -> Usage | None:
+        if aim is None:
+            return None
+        tokens = sum(map(self._bytes, messages)) // 4
+        if not cut:
+            self._overhead = aim - tokens
+        total = max(2, tokens + self._overhead)
+        return Usage(total - 2, 1, cache_read_tokens=1)
+
+    def _bytes(self, message: Message) -> int:
+        if message not in self._texts:
+            self._texts[message] = len(prompt_bytes((message,)))
+        return self._texts[message]
+
+
+class Host:
+    """One session under way. `order` picks the order in which the results of parallel calls are logged."""
+
+    def __init__(self, reducer: Reducer, script: Script, order: int = 0) -> None:
+        self.reducer, self.script, self.order = reducer, script, order
+        self.view = reducer.start()
+        self.events: list[Event] = []
+        self.views = [self.view]
+        self._beats: list[Beat] = []
+        self._sent: list[Sent] = []
+        self._since: list[Operation] = []
+        self._quiet = False
+        self._cut = False
+        self._provider = Provider()
+        self._now = EPOCH_MS if script.timed else 0
+        self._turn = self._step = 0
+        self._turn_open = self._step_open = False
+        self._prompts: list[tuple[Piece, ...]] = []
+        self._header: Header | None = Header(script.system)
+        self._shown_header = Header(script.system)
+        self._window: Window | None = None
+        self._waiting: list[tuple[int, Call, int | None]] = []
+        self._answers = self._results = self._summaries = 0
+        self._labels: dict[int, tuple[int, int]] = {}
+        self._dead = False
+
+    def run(self) -> Run:
+        beats, sent = tuple(self._beats), tuple(self._sent)
+        return Run(self.reducer, tuple(self.events), tuple(self.views), beats, sent, self._labels)
+
+    # --- the log
+
+    @property
+    def _next(self) -> int:
+        return self.view.position
+
+    def _log(self, event: Event) -> int:
+        self.view = self.reducer.fold(self.view, event)
+        self.events.append(event)
+        self.views.append(self.view)
+        return event.seq
+
+    def _consult(self, *, overflow: bool = False) -> None:
+        """Ask refold what is due, and write it down where the host commits."""
+        at = len(self.events)
+        operations = self.reducer.plan(self.view)
+        if self.reducer.mode == "commit":
+            for operation in operations:
+                price = operation.tokens_before
+                self._log(CompactionPrune(self._next, self._now, (operation.seq,), price))
+                self._log(committed(operation, self._next, self._now))
+            self._in_force(Beat(at, len(self.events), operations, overflow))
+
+    def _in_force(self, beat: Beat) -> None:
+        self._beats.append(beat)
+        self._since += beat.operations
+        self._cut = self._cut or bool(beat.operations)
+
+    # --- what happens in a session
+
+    def play(self, act: Act) -> None:
+        self._now += 1000 * self.script.timed
+        if self._dead:
+            self._resume(fork=False)
+        match act:
+            case Ask(pieces):
+                self._start_turn()
+                self._prompts.append(pieces)
+            case Step():
+                self._play_step(act)
+            case EndTurn(reason):
+                self._end_turn(reason)
+            case Blocked():
+                self._start_turn()
+                self._consult()
+                self._end_turn("blocked")
+            case Rewrite() | Compact():
+                self._replace(act)
+            case Resume(fork):
+                self._resume(fork=fork)
+            case Rewind(at):
+                self._rewind(at)
+            case Header():
+                self._header = act
+            case Window():
+                self._window = act
+            case Note():
+                self._log(Other(self._next, self._now, "agent/inbox/spliced"))
+            case Pause(ms):
+                self._now += ms * self.script.timed
+            case Restart(from_dump):
+                self._restart(from_dump=from_dump)
+
+    def _start_turn(self) -> None:
+        if not self._turn_open:
+            self._turn, self._step, self._turn_open = self._turn + 1, 0, True
+            self._log(TurnStart(self._next, self._now, self._turn))
+
+    def _end_turn(self, reason: str) -> None:
+        if self._turn_open:
+            self._turn_open = False
+            self._prompts.clear()
+            self._log(TurnEnd(self._next, self._now, self._turn, reason))
+
+    def _play_step(self, act: Step) -> None:
+        if not self._turn_open:
+            self.play(Ask())
+        self._open_step()
+        for failure in act.failures:
+            self._send()
+            match failure:
+                case Retry(said):
+                    self._stream(blocks((said,)), "error")
+                case Overrun(acts):
+                    self._overrun(acts)
+        self._send()
+        self._answer(act)
+        if not self._dead:
+            self._close_step()
+            if not act.calls or act.interrupted:
+                self._end_turn("aborted" if act.interrupted else "completed")
+
+    def _open_step(self) -> None:
+        at, operations = len(self.events), ()
+        if self.reducer.mode == "commit":
+            self._consult()
+        else:
+            operations = self.reducer.plan(self.view)
+        self._step, self._step_open = self._step + 1, True
+        self._log(StepStart(self._next, self._now, self._turn, self._step))
+        if self.reducer.mode != "commit":
+            self._in_force(Beat(at, at + 1, operations, overflow=False))
+        if self.script.version >= 3 and self._header is not None and not self._sent:
+            self._log(SystemMessage(self._next, self._now, (Text(self._header.system),)))
+        for pieces in self._prompts:
+            self._log(UserMessage(self._next, self._now, blocks(pieces)))
+        self._prompts.clear()
+        if self._header is not None:
+            system = self._header.system if self.script.version < 3 else None
+            self._log(RequestHeader(self._next, self._now, system, self._header.tools, '{"model":"m"}'))
+            self._quiet = self._quiet and self._header == self._shown_header
+            self._header, self._shown_header = None, self._header
+        if self._window is not None:
+            self._log(RequestContext(self._next, self._now, "p", "m", self._window.tokens))
+            self._window = None
+
+    def _close_step(self) -> None:
+        self._step_open = False
+        self._log(StepEnd(self._next, self._now, self._turn, self._step))
+
+    def _send(self) -> None:
+        messages = self.reducer.messages(self.view)
+        self._sent.append(Sent(len(self.events), messages, tuple(self._since), self._quiet))
+        self._since.clear()
+        self._quiet = True
+
+    def _overrun(self, acts: tuple[Rewrite | Compact, ...]) -> None:
+        at, operations = len(self.events), ()
+        if self.reducer.mode != "commit":
+            operations = self.reducer.plan(structs.replace(self.view, overflow=True))
+        self._log(Overflow(self._next, self._now, self._turn, self._step))
+        if self.reducer.mode == "commit":
+            self._consult(overflow=True)
+        else:
+            self._in_force(Beat(at, at + 1, operations, overflow=True))
+        for act in acts:
+            self._replace(act)
+
+    def _answer(self, act: Step) -> None:
+        usage = self._provider.report(self._sent[-1].messages, act.aim, cut=self._cut)
+        calls = () if act.interrupted else act.calls
+        uses = tuple(ToolUse(call.id, call.tool, f'{{"n":{place}}}') for place, call in enumerate(calls))
+        content = (*blocks(act.said), *uses)
+        cited = self._stream(content, "tool-calls" if calls else "stop")
+        answer = AssistantMessage(
+            self._next, self._now, content, self._turn, self._step, usage, act.interrupted, "m", sources=cited
+        )
+        self._log(answer)
+        self._answers += 1
+        self._waiting = [(place, call, None) for place, call in enumerate(calls)]
+        if act.together:
+            self._waiting = [(place, call, self._start(call, place)) for place, call, _ in self._waiting]
+        for number, place in enumerate(_permutation(len(calls), self.order)):
+            if act.dies is not None and number >= act.dies:
+                self._dead = True
+                return
+            call = calls[place]
+            started = self._waiting[place - sum(p < place for p in self._done())][2] if act.together else None
+            self._finish(place, call, started if act.together else self._start(call, place))
+
+    def _done(self) -> list[int]:
+        waiting = {place for place, _, _ in self._waiting}
+        return [place for place in range(max(waiting, default=0)) if place not in waiting]
+
+    def _start(self, call: Call, place: int) -> int | None:
+        if not call.started:
+            return None
+        event = ToolCall(self._next, self._now, self._turn, self._step, call.id, call.tool, f'{{"n":{place}}}')
+        return self._log(event)
+
+    def _finish(self, place: int, call: Call, started: int | None) -> None:
+        self._waiting = [waiting for waiting in self._waiting if waiting[0] != place]
+        self._result(place, call, started, blocks(call.result), is_error=call.is_error or started is None)
+
+    def _result(self, place: int, call: Call, started: int | None, content: tuple[Block, ...], is_error: bool) -> None:
+        self._results += 1
+        failure = '{"name":"AbortError","code":"ABORTED"}' if is_error else ""
+        envelope = Envelope(f"r{self._answers}.{place}", f'{{"kind":"tool","callId":"{call.id}"}}', failure)
+        sources = None if started is None else (started,)
+        self._labels[self._next] = (self._answers, place)
+        self._log(
+            ToolResult(
+                self._next,
+                self._now,
+                content,
+                self._turn,
+                self._step,
+                call.id,
+                is_error,
+                envelope,
+                sources=sources,
+            )
+        )
+
+    def _stream(self, content: tuple[Block, ...], finish: str) -> tuple[int, ...] | None:
+        """Log the chunks an answer came in, where the format logs them; gives their seqs."""
+        if self.script.version >= 2:
+            return None
+        chunks = [
+            chunk
+            for index, block in enumerate(content)
+            for chunk in (
+                BlockStart(index, "tool-call" if isinstance(block, ToolUse) else "text"),
+                TextDelta(index, "x") if isinstance(block, Text) else None,
+                BlockEnd(index, block),
+            )
+        ]
+        first = self._next
+        run = AssistantChunks(first, self._now, self._turn, self._step, (*chunks, Finish(finish)))
+        self._log(run)
+        return tuple(range(first, first + run.width))
+
+    # --- what others do to the surface
+
+    def _replace(self, act: Rewrite | Compact) -> None:
+        done = self._rewrite(act) if isinstance(act, Rewrite) else self._compact(act)
+        self._quiet = self._quiet and not done
+
+    def _rewrite(self, act: Rewrite) -> bool:
+        found = [node for _, node in surface.nodes(self.view) if isinstance(node.message, ToolResult)]
+        if not found:
+            return False
+        old = found[act.at % len(found)]
+        assert isinstance(old.message, ToolResult)
+        new = structs.replace(
+            old.message,
+            seq=self._next,
+            time=self._now,
+            content=blocks(act.pieces),
+            replaces=(old.seq, old.seq),
+            sources=(old.seq,),
+        )
+        self._labels[new.seq] = self._labels[old.seq]
+        self._log(new)
+        return True
+
+    def _groups(self) -> list[list[Node]]:
+        """Messages with the results behind them: what may be taken away without parting a call from its result."""
+        groups: list[list[Node]] = []
+        for _, node in surface.nodes(self.view):
+            if isinstance(node.message, SystemMessage):
+                continue
+            if isinstance(node.message, ToolResult) and groups:
+                groups[-1].append(node)
+            else:
+                groups.append([node])
+        return groups
+
+    def _compact(self, act: Compact) -> bool:
+        groups = self._groups()
+        if not groups:
+            return False
+        first = act.at % len(groups)
+        gone = [node for group in groups[first : first + act.count] for node in group]
+        seqs = tuple(node.seq for node in gone)
+        self._summaries += 1
+        name = f"c{self._summaries}"
+        turn = self._turn if self._turn_open else None
+        start = self._log(CompactionStart(self._next, self._now, name, turn))
+        tokens = sum(node.tokens for node in gone)
+        summary = self._log(CompactionSummary(self._next, self._now, name, seqs, tokens))
+        cited = (start, summary, *seqs)
+        text = (Text(f"Summary of {len(seqs)} messages."),)
+        self._log(UserMessage(self._next, self._now, text, "compact", (seqs[0], seqs[-1]), cited))
+        self._log(CompactionEnd(self._next, self._now, name))
+        return True
+
+    def _rewind(self, at: int) -> None:
+        self._end_turn("aborted")
+        groups = self._groups()
+        if groups:
+            self._quiet = False
+            self._log(SurfaceRewind(self._next, self._now, groups[at % len(groups)][-1].seq))
+
+    # --- what ends and starts again
+
+    def _resume(self, *, fork: bool) -> None:
+        """Close what stands open, as the harness does with a log it finds, and mark the end of what is inherited."""
+        self._dead = False
+        for place, call, started in list(self._waiting):
+            self._result(place, call, started, (Text("Error: interrupted"),), is_error=True)
+        self._waiting.clear()
+        if self._step_open:
+            self._close_step()
+        self._end_turn("interrupted")
+        self._log(EndSeed(self._next, self._now, fork))
+        self._header = self._header or self._shown_header
+
+    def _restart(self, *, from_dump: bool) -> None:
+        if from_dump:
+            self.view = load(self.reducer, dump(self.view))
+        else:
+            self.view = self.reducer.fold_all(self.reducer.start(), self.events)
+        self.views[-1] = self.view
+
+
+def committed(operation: Operation, seq: int, time: int) -> ToolResult:
+    """The event that puts an operation into force: everything of the result before it, but the content."""
+    cited = (operation.seq,)
+    return structs.replace(
+        operation.before, seq=seq, time=time, content=operation.content, replaces=cited * 2, sources=cited
+    )
+
+
+def play(script: Script, reducer: Reducer, order: int = 0) -> Run:
+    """Play a whole script."""
+    host = Host(reducer, script, order)
+    for act in script.acts:
+        host.play(act)
+    return host.run()
+
+
+def _permutation(length: int, number: int) -> tuple[int, ...]:
+    every = list(permutations(range(length)))
+    return every[number % len(every)]
