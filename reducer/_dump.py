@@ -48,6 +48,9 @@ def _typed(kind: type[msgspec.Struct], facts: dict[str, Any]) -> dict[str, Any]:
     for name, hint in get_type_hints(kind).items():
         if name == "parts" or name not in facts:
             continue
+        if name == "weights":
+            typed[name] = None if facts[name] is None else Rows.of(msgspec.convert(facts[name], list[int]))
+            continue
         origin = get_origin(hint)
         if origin in (Rows, PVector):
             items = msgspec.convert(facts[name], list[get_args(hint)[0]])  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from refold.events import Block, Text, ToolResult
 from refold.reducer import _queue as queue
+from refold.reducer import _weights as weights
 from refold.reducer._measure import Meter, tokens_now
 from refold.reducer._policy import Part, Policy
 from refold.reducer._view import Node, Operation, PartState, State
@@ -32,6 +33,19 @@ class Known:
     @property
     def overflow(self) -> bool:
         return self._state.overflow
+
+    @property
+    def rent(self) -> int:
+        return self.part.gain * (self._state.steps + 1) - self.part.moment
+
+    @property
+    def behind(self) -> int:
+        tree = self.part.weights
+        assert tree is not None, "kept for every part whose `when` weighs"
+        first = weights.first_ripe(tree)
+        if first >= self._state.sent:
+            return 0
+        return max(0, weights.before(tree, self._state.sent) - weights.before(tree, first) - self.part.gain)
 
     @property
     def idle_ms(self) -> int:

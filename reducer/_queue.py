@@ -8,6 +8,7 @@ takes it away, and takes its share of every sum along.
 from msgspec.structs import replace
 
 from refold.events import Block, Text, ToolResult
+from refold.reducer import _weights as weights
 from refold.reducer._measure import Meter
 from refold.reducer._policy import Part
 from refold.reducer._view import Counters, Entry, Latch, Node, PartState, State
@@ -94,6 +95,13 @@ def _count(part: PartState, place: int, sign: int) -> None:
         part.ripe += sign
         part.gain += gain
         part.moment += gain * part.since[place]
+        _mark(part, entry.slot, sign)
+
+
+def _mark(part: PartState, slot: int, sign: int) -> None:
+    """Note in the weights that a slot holds a ripe candidate, or no longer does."""
+    if part.weights is not None:
+        weights.add(part.weights, slot, sign * weights.RIPE)
 
 
 def leave(state: State, node: Node) -> None:
@@ -135,6 +143,7 @@ def _move_boundary(state: State, index: int, part: Part) -> None:
             now.ripe += 1
             now.gain += entry.gain_tokens
             now.moment += entry.gain_tokens * state.steps
+            _mark(now, entry.slot, 1)
         now.boundary += 1
 
 

@@ -19,6 +19,7 @@ from refold.reducer import _surface as surface
 from refold.reducer._measure import Measure, Meter, measure_of
 from refold.reducer._plan import due
 from refold.reducer._policy import Policy, described
+from refold.reducer._rows import Rows
 from refold.reducer._rules import RULES
 from refold.reducer._view import Message, Operation, PartState, State, View, freeze, thaw
 
@@ -49,7 +50,10 @@ class Reducer:
 
     def start(self) -> View:
         """The view before any event."""
-        return View(self.fingerprint, parts=tuple(PartState() for _ in self.policy.parts))
+        return View(
+            self.fingerprint,
+            parts=tuple(PartState(weights=Rows() if part.when.weighs else None) for part in self.policy.parts),
+        )
 
     def fold(self, view: View, event: Event) -> View:
         """The view after one more event. Raises SurfaceError where the event cannot follow; `view` never changes."""

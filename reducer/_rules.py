@@ -181,6 +181,7 @@ def assistant(reducer: Rules, state: State, event: AssistantMessage) -> None:
             reducer.meter.answered(state, event, tokens, unsent)
         except Refused as refused:
             state.refusal = str(refused)
+    state.sent = len(state.slots)
     node = Node(event.seq, event, tokens, event.seq, state.steps)
     if gone:
         _replace(reducer, state, node, gone)

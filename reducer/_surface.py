@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from refold.events import SurfaceError, SystemMessage, ToolResult
+from refold.reducer import _weights as weights
 from refold.reducer._view import Message, Node, State
 
 
@@ -103,13 +104,18 @@ def append(state: State, node: Node) -> None:
     state.births.append(node.seq)
     state.alive += 1
     state.tokens += node.tokens
+    for part in state.parts:
+        if part.weights is not None:
+            weights.append(part.weights, node.tokens)
 
 
 def put(state: State, slot: int, old: Node, node: Node) -> None:
     """Let `node` stand where `old` stood."""
     state.slots.set(slot, node)
+    state.sent = min(state.sent, slot)
     if node.seq != old.seq:
         state.moved.append((node.seq, slot))
+    _weigh(state, slot, node.tokens - old.tokens)
     state.tokens += node.tokens - old.tokens
     state.freed += node.freed - old.freed
     state.ghost += node.ghost - old.ghost
@@ -125,7 +131,15 @@ def kill(state: State, gone: list[tuple[int, Node]], end: int) -> None:
         after = found
     for slot, node in gone:
         state.slots.set(slot, after)
+        state.sent = min(state.sent, slot)
+        _weigh(state, slot, -node.tokens)
         state.tokens -= node.tokens
         state.freed -= node.freed
         state.ghost -= node.ghost
     state.alive -= len(gone)
+
+
+def _weigh(state: State, slot: int, change: int) -> None:
+    for part in state.parts:
+        if part.weights is not None:
+            weights.add(part.weights, slot, change)

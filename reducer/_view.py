@@ -102,6 +102,7 @@ class PartState(msgspec.Struct, gc=False):
     spans: int = 0
     span: int = -1
     samples: tuple[Counters, ...] = ()
+    weights: Rows[int] | None = None
 
 
 class Header(msgspec.Struct, frozen=True, gc=False):
@@ -150,12 +151,14 @@ class State(msgspec.Struct):
     overflow: bool = False
     step_time: int | None = None
     enforced: tuple[int, ...] = ()
-    # surface: slot i is the i-th append; a dead slot that starts a dead run holds the slot to go on at
+    # surface: slot i is the i-th append; a dead slot that starts a dead run holds the slot to go on at; the slots
+    # before `sent` stand as the last call sent them
     slots: Rows[Node | int] = field(default_factory=Rows)
     births: Rows[int] = field(default_factory=Rows)
     moved: Rows[tuple[int, int]] = field(default_factory=Rows)
     alive: int = 0
     replace_generation: int = 0
+    sent: int = 0
     system: SystemMessage | None = None
     calls: tuple[Call, ...] = ()
     span: int = -1
@@ -198,6 +201,8 @@ def thaw(view: View) -> State:
 def _thaw_part(part: PartState) -> PartState:
     twin = PartState(*astuple(part))
     twin.entries, twin.since = twin.entries.fork(), twin.since.fork()
+    if twin.weights is not None:
+        twin.weights = twin.weights.fork()
     return twin
 
 

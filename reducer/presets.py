@@ -8,7 +8,7 @@ from refold.events import PolicyError
 from refold.reducer._policy import Part, Policy
 from refold.reducer.how import MARKER, HeadTail, Placeholder, Summary
 from refold.reducer.ripe import AnyRipe, KeepSpans, Now, Turns, Views
-from refold.reducer.when import Always, Latch, Most, OnOverflow, Pressure
+from refold.reducer.when import Always, Debt, Latch, Most, OnOverflow, Pressure
 from refold.reducer.which import Which
 
 KEEP3_TOOLS = (
@@ -19,6 +19,26 @@ KEEP3_TOOLS = (
     "web_search",
     "web_fetch",
     "mcp__browser-mcp__web_search",
+    "mcp__browser-mcp__fetch_page",
+)
+
+
+READ_ONLY_TOOLS = (
+    "[Rr]ead*",
+    "[Gg]lob",
+    "[Gg]rep",
+    "[Ss]earch*",
+    "LS",
+    "ls",
+    "list_*",
+    "view",
+    "bash",
+    "Bash",
+    "shell*",
+    "exec_command",
+    "[Ww]eb*",
+    "*_search",
+    "*_fetch",
     "mcp__browser-mcp__fetch_page",
 )
 
@@ -109,6 +129,19 @@ def microcompact_neocode(retain: int = 6, established: bool = True) -> Policy:
 def _spans(name: str, retain: int, which: Which, how: Summary, grow: bool) -> Part:
     broken = (("shrink", "a summary may be longer than what it stands for, as in the original"),) if grow else ()
     return Part(name, Always(), which, KeepSpans(retain, settled=1), how, grow, broken)
+
+
+def debt(
+    read: int = 100, write: int = 1250, idle_seconds: int = 300, keep: int = 3, tools: tuple[str, ...] = READ_ONLY_TOOLS
+) -> Policy:
+    """Cut when it pays: results seen `keep` times wait until the rent of re-reading them reaches the price of a cut.
+
+    Prices are per thousand of the input price. By default only results of tools that read and search are cut, to a
+    line that says what ran and how much came back.
+    """
+    _at_least("keep", keep, 1)
+    part = Part("debt", Debt(read, write, idle_seconds), Which(tools), Views(keep), Summary(_BY_TOOL))
+    return Policy("debt", (part,))
 
 
 _PRESERVED = ("spawn_subagent", "diagnose", "memo_*", "ask_user")
@@ -204,5 +237,6 @@ PRESETS: MappingProxyType[str, Callable[..., Policy]] = MappingProxyType(
         "overclock": overclock,
         "microcompact": microcompact,
         "microcompact-neocode": microcompact_neocode,
+        "debt": debt,
     }
 )

@@ -33,15 +33,28 @@ class Facts(Protocol):
         ...
 
     @property
+    def rent(self) -> int:
+        """Sum over the ripe candidates of tokens their cut would free x calls they were, or will be, read since."""
+        ...
+
+    @property
+    def behind(self) -> int:
+        """Tokens behind the first ripe candidate that stay, and that the last call sent as they stand."""
+        ...
+
+    @property
     def idle_ms(self) -> int:
         """Newest event time less that of the last step/start, at least 0."""
         ...
 
 
 class When(Protocol):
-    """`unit` is what an amount is counted in; `quota` is 0, ALL or an amount; `admits` is asked at birth."""
+    """`quota` is 0, ALL or an amount in `unit`; `admits` is asked at birth; `weighs` says that it reads `behind`."""
 
-    unit: ClassVar[Literal["tokens", "chars"]]
+    @property
+    def unit(self) -> Literal["tokens", "chars"]: ...
+    @property
+    def weighs(self) -> bool: ...
 
     def quota(self, facts: Facts) -> int: ...
 
@@ -52,6 +65,7 @@ class When(Protocol):
 
 class _Member(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     unit: ClassVar[Literal["tokens", "chars"]] = "tokens"
+    weighs: ClassVar[bool] = False
     revision: ClassVar[int] = 1
 
     def admits(self, part: PartState) -> bool:
@@ -143,12 +157,62 @@ class Batch(_Member, frozen=True):
         return ALL if facts.part.gain >= self.min_tokens else 0
 
 
+class Watermark(_Member, frozen=True):
+    """When the candidates hold more than `high` code points, the oldest ripe ones go until `low` would be left."""
+
+    high: int
+    low: int
+    unit: ClassVar[Literal["tokens", "chars"]] = "chars"
+
+    def __post_init__(self) -> None:
+        _at_least("Watermark.low", self.low, 0)
+        _at_least("Watermark.high", self.high, self.low)
+
+    def quota(self, facts: Facts) -> int:
+        return facts.part.chars - self.low if facts.part.chars > self.high else 0
+
+
+class Debt(_Member, frozen=True):
+    """Everything ripe, once the rent paid for reading it again reaches the price of writing what stands behind anew.
+
+    Prices are per thousand of the input price: `read` of a token that the cache holds, `write` of one that it takes
+    in. Each call adds read x (tokens that could be cut) to the debt; it is due at (write - read) x (tokens behind the
+    first cut that stay and are cached). After `idle_seconds` of event time without a call the cache is cold anyway
+    and the cut is free, as it is behind a change that someone else has just made; 0 for a cache that never goes cold.
+    """
+
+    read: int = 100
+    write: int = 1250
+    idle_seconds: int = 300
+    weighs: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _at_least("Debt.read", self.read, 0)
+        _at_least("Debt.write", self.write, self.read)
+        _at_least("Debt.idle_seconds", self.idle_seconds, 0)
+
+    def quota(self, facts: Facts) -> int:
+        if self.idle_seconds and facts.idle_ms >= self.idle_seconds * 1000:
+            return ALL
+        return ALL if self.read * facts.rent >= (self.write - self.read) * facts.behind else 0
+
+
 class Least(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """As much as every part allows."""
 
     parts: "tuple[WhenRule, ...]"
     revision: ClassVar[int] = 1
-    unit: ClassVar[Literal["tokens", "chars"]] = "tokens"
+
+    def __post_init__(self) -> None:
+        _one_unit(self.parts)
+
+    @property
+    def unit(self) -> Literal["tokens", "chars"]:
+        return _one_unit(self.parts)
+
+    @property
+    def weighs(self) -> bool:
+        return any(member.weighs for member in self.parts)
 
     def quota(self, facts: Facts) -> int:
         return min((part.quota(facts) for part in self.parts), default=0)
@@ -162,7 +226,17 @@ class Most(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 
     parts: "tuple[WhenRule, ...]"
     revision: ClassVar[int] = 1
-    unit: ClassVar[Literal["tokens", "chars"]] = "tokens"
+
+    def __post_init__(self) -> None:
+        _one_unit(self.parts)
+
+    @property
+    def unit(self) -> Literal["tokens", "chars"]:
+        return _one_unit(self.parts)
+
+    @property
+    def weighs(self) -> bool:
+        return any(member.weighs for member in self.parts)
 
     def quota(self, facts: Facts) -> int:
         return max((part.quota(facts) for part in self.parts), default=0)
@@ -171,7 +245,7 @@ class Most(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
         return any(member.admits(part) for member in self.parts)
 
 
-WhenRule = Always | Latch | Above | Pressure | OnOverflow | Idle | Batch | Least | Most
+WhenRule = Always | Latch | Above | Pressure | OnOverflow | Idle | Batch | Watermark | Debt | Least | Most
 
 
 def latch_of(when: object) -> Latch | None:
@@ -182,6 +256,13 @@ def latch_of(when: object) -> Latch | None:
     if len(found) > 1:
         raise PolicyError("a part has one latch; join two policies with + instead", field="when")
     return found[0] if found else None
+
+
+def _one_unit(parts: "tuple[WhenRule, ...]") -> Literal["tokens", "chars"]:
+    units = {part.unit for part in parts if isinstance(part, Watermark | Least | Most)}
+    if len(units) > 1:
+        raise PolicyError("members that count chars and members that count tokens do not combine", field="when")
+    return units.pop() if units else "tokens"
 
 
 def _at_least(field: str, value: int, least: int) -> None:

@@ -7,6 +7,7 @@ import msgspec
 
 from refold.events._blocks import Block
 from refold.events._errors import FormatError
+from refold.events.formats._cassette import is_cassette
 from refold.events.formats._conversation import Conversation, Conversations, Request
 from refold.events.formats._exchanges import Exchange, IsMessage, exchanges, failed, settings, too_long, tools_of, window
 from refold.events.formats._fields import Object, obj, text
@@ -41,8 +42,8 @@ def conversations(source: Source, api: Api) -> Conversations:
         _tell(told, exchange, api)
     if not told.all:
         raise FormatError(f"{source.name}: its message lists are empty")
-    for text_ in damage:
-        told.all[0].journal.damaged(text_)
+    for complaint in damage:
+        told.all[0].complain(complaint)
     return told
 
 
@@ -50,6 +51,8 @@ def _tell(told: Conversations, exchange: Exchange, api: Api) -> None:
     body = exchange.body
     complaints: list[str] = []
     messages = api.messages(exchange.items, exchange.at, complaints.append)
+    if exchange.lines:
+        messages = [_on_its_line(message, exchange.lines) for message in messages]
     if not messages and exchange.response is None:
         return
     response = obj(exchange.response)
@@ -68,15 +71,22 @@ def _tell(told: Conversations, exchange: Exchange, api: Api) -> None:
     )
     if failed(exchange):
         found.refuse(exchange.answered, overflow=too_long(response))
-        complaints.append("a request was refused by the provider")
+        found.journal.note("a request was refused by the provider")
     elif exchange.response is not None:
         for answer in api.answers(exchange.response, complaints.append):
             message = msgspec.structs.replace(answer, time=exchange.answered, model=model)
             told.answered(found, message, text(response.get("id")))
     elif exchange.status:
-        complaints.append("a response was streamed and is not read; the next request shows what it said")
+        found.journal.note("a response is no JSON, perhaps a stream; the next request shows what it said")
     for complaint in complaints:
         found.complain(complaint)
+
+
+def _on_its_line(message: Message, lines: tuple[int, ...]) -> Message:
+    origin = message.origin
+    if not origin:
+        return message
+    return msgspec.structs.replace(message, origin=(lines[int(origin[0])], *origin[1:]))
 
 
 def read(source: Source, api: Api) -> tuple[Session, ...]:
@@ -90,6 +100,8 @@ def write(source: Source, contents: Mapping[int, tuple[Block, ...]], api: Api) -
     """
     if not contents:
         return source.data
+    if is_cassette(source, api.host):
+        raise FormatError(f"{source.name}: a VCR cassette is a recording: it is read, never changed")
     found = conversations(source, api).all[0]
     found.session()
     return rewritten(source, found, contents)

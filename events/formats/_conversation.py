@@ -41,6 +41,7 @@ class Conversation:
         self._pending: Request | None = None
         self._time = 0
         self._stop = ""
+        self._complaints: set[str] = set()
         self._in_loop = False  # results have come that the model has not answered: what a user says opens no turn
 
     def ask(self, request: Request) -> None:
@@ -79,6 +80,12 @@ class Conversation:
         if common and not any(message.role == "assistant" for message in messages[common:]):
             return True
         return common == len(known) or self._common_tail(labels, common)[0] > (0 if common else 1)
+
+    def complain(self, text: str) -> None:
+        """A part of the source could not be read. Every list that repeats it says so again; once is enough."""
+        if text not in self._complaints:
+            self._complaints.add(text)
+            self.journal.damaged(text)
 
     def open_step(self) -> None:
         """The pending request is being sent: its step begins."""

@@ -29,12 +29,13 @@ NOT_SETTINGS = frozenset(
 class Exchange(msgspec.Struct, kw_only=True):
     """One model call. `body` is the request, `items` its message list, `at` where that list stands in the file.
 
-    `response` is None where it is not known; `status` is the HTTP status, 0 where not known; times in milliseconds.
+    `lines` are the items' own lines, where the file is JSON lines of messages.     `response` is None where it is not known; `status` is the HTTP status, 0 where not known; times in milliseconds.
     """
 
     body: Object
     items: list[Any]
     at: Path = ()
+    lines: tuple[int, ...] = ()
     response: Object | None = None
     status: int = 0
     asked: int = 0
@@ -56,9 +57,9 @@ def exchanges(source: Source, key: str, host: bytes, is_message: IsMessage) -> t
     else:
         values, damage = json_values(source)
         if values[0][0] and all(is_message(value) for _, value in values):
-            found = [Exchange(body={}, items=[value for _, value in values], at=("lines",))]
+            found = [Exchange(body={}, items=[value for _, value in values], lines=tuple(line for line, _ in values))]
         else:
-            found = [each for at, value in values for each in _inside(value, (at,), key, is_message)]
+            found = [each for at, value in values for each in inside(value, (at,), key, is_message)]
     if not found:
         raise FormatError(f"{source.name}: holds no list of messages under {key!r} and is none itself")
     return found, damage
@@ -84,13 +85,16 @@ def glimpse(source: Source) -> Any:
         return values[0][1] if values else None
 
 
-def holds(source: Source, key: str, is_message: IsMessage) -> bool:
-    """Does the source begin with a message list of this format?"""
+def detected(source: Source, key: str, host: bytes, is_message: IsMessage) -> bool:
+    """Does the source begin with a message list of this format, or record calls to this API? Raises nothing."""
+    if is_cassette(source, host):
+        return True
     value = glimpse(source)
-    return is_message(value) or any(is_message(item) for each in _inside(value, (), key, is_message) for item in each.items)
+    found = inside(value, (), key, is_message)
+    return is_message(value) or any(is_message(item) for each in found for item in each.items)
 
 
-def _inside(value: Any, at: Path, key: str, is_message: IsMessage) -> list[Exchange]:
+def inside(value: Any, at: Path, key: str, is_message: IsMessage) -> list[Exchange]:
     if isinstance(value, list):
         if any(is_message(item) for item in value):
             return [Exchange(body={}, items=value, at=at)]
@@ -98,7 +102,7 @@ def _inside(value: Any, at: Path, key: str, is_message: IsMessage) -> list[Excha
             found
             for place, item in enumerate(value)
             if isinstance(item, dict)
-            for found in _inside(item, (*at, place), key, is_message)
+            for found in inside(item, (*at, place), key, is_message)
         ]
     record = obj(value)
     inner = next((name for name in ("request", "body") if key in obj(record.get(name))), None)

@@ -57,9 +57,7 @@ def _response(found: Object) -> Response:
     told = found.get("response")
     content: list[Block] = []
     match told:
-        case {"output": str(said)} if len(told) == 1:
-            content.append(Text(said))
-        case {"error": str(said)} if len(told) == 1:
+        case {"output": str(said), **rest} | {"error": str(said), **rest} if not rest:
             content.append(Text(said))
         case str():
             content.append(Text(told))

@@ -1,11 +1,12 @@
 """What a reader of a foreign transcript is handed, and what it gives back."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from refold.events._blocks import Block
 from refold.events._errors import FormatError
 from refold.events._events import Event
 
@@ -64,7 +65,9 @@ class Format(msgspec.Struct, frozen=True):
     """A transcript format. `tells` names what its files can say: usage, cache, reasoning, errors, compaction, times.
 
     `detect` looks at content alone and says whether the source is of this format; it raises nothing. `read` gives
-    the sessions, the main one first; it raises FormatError (or LogError) where there is nothing to be read.
+    the sessions, the main one first; it raises FormatError (or LogError) where there is nothing to be read. `write`
+    gives the source with other contents for tool results of the main session, by their seq, and every other byte as
+    it was; None for a format that is only read.
     """
 
     name: str
@@ -72,3 +75,4 @@ class Format(msgspec.Struct, frozen=True):
     tells: frozenset[str]
     detect: Callable[[Source], bool]
     read: Callable[[Source], tuple[Session, ...]]
+    write: Callable[[Source, Mapping[int, tuple[Block, ...]]], bytes] | None = None

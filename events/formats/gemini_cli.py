@@ -46,7 +46,7 @@ def _messages(record: Object) -> list[Object]:
 def read(source: Source) -> tuple[Session, ...]:
     """The one session of a recording. Raises FormatError where there is no header, or no message after it."""
     if next(glance(source, 1), None) is None:
-        found, damage = [obj(source.document())], []
+        found, damage = [obj(source.document())], list[str]()
     else:
         lines, damage = records(source)
         found = [record for _, record in lines]
@@ -90,7 +90,8 @@ class _Reader:
     def __init__(self) -> None:
         self.journal = Journal()
         self.told: dict[str, Object] = {}
-        self.order: list[str] = []  # the ids of the recording's messages, those that no model sees with them
+        self.order: list[str] = []  # the ids of the recording's messages, those that no model sees among them
+        self.answered: set[str] = set()
         self.clock = 0
 
     def change(self, record: Object) -> None:
@@ -124,16 +125,16 @@ class _Reader:
 
     def _grown(self, record: Object, key: str) -> None:
         """Written again after a new context: only its results can be news."""
-        answered = {node.event.call_id for node in self.journal.nodes if isinstance(node.event, ToolResult)}
         for time, response in _results(record):
-            if response.call_id not in answered:
+            if response.call_id not in self.answered:
                 self._result(time, response, key)
         self.told[key] = record
 
     def _user(self, record: Object, key: str) -> None:
         time, parts = millis(record.get("timestamp")), parts_of(record.get("content", record.get("parts")))
         for response in responses(parts):
-            if not self._answered(response.call_id):
+            # A recording made from the history tells results twice: with their call, and as a message of their own.
+            if response.call_id not in self.answered:
                 self._result(time, response, key)
         content = tuple(block(part) for part in parts if "functionResponse" not in obj(part))
         if not content:
@@ -144,15 +145,11 @@ class _Reader:
         else:
             self.journal.prompt(time, content, key)
 
-    def _answered(self, call_id: str) -> bool:
-        """A recording made from the history tells results twice: with their call, and as a message of their own."""
-        return any(
-            call.get("id") == call_id and call.get("result") for told in self.told.values() for call in _calls(told)
-        )
-
     def _answer(self, record: Object, key: str) -> None:
         time = millis(record.get("timestamp"))
-        content = (*_thoughts(record), *(block(part) for part in parts_of(record.get("content", record.get("parts")))))
+        content = tuple(block(part) for part in parts_of(record.get("content", record.get("parts"))))
+        if not any(isinstance(part, Reasoning) for part in content):
+            content = (*_thoughts(record), *content)
         named = {part.id for part in content if isinstance(part, ToolUse)}
         calls = tuple(
             ToolUse(text(call.get("id")), text(call.get("name")), arguments(call.get("args")))
@@ -167,6 +164,8 @@ class _Reader:
             self._result(at, response, key)
 
     def _result(self, time: int, response: Response, key: str) -> None:
+        if response.call_id:
+            self.answered.add(response.call_id)
         self.journal.result(time, response.call_id, response.content, is_error=response.is_error, key=key)
 
     def _rewind(self, key: str) -> None:
@@ -180,7 +179,9 @@ class _Reader:
             del self.told[dropped]
         self.journal.end_turn()
         self.journal.settle()
-        self.journal.rewind(self.clock, next((i for i, n in enumerate(self.journal.nodes) if n.key in gone), len(gone)))
+        keep = next((place for place, node in enumerate(self.journal.nodes) if node.key in gone), None)
+        if keep is not None:
+            self.journal.rewind(self.clock, keep)
 
     def _context(self, messages: list[Object]) -> None:
         """The model's context is this list now. What both ends share stays; what stands between is replaced."""
@@ -233,7 +234,12 @@ class _Reader:
 
 def _shared(mine: list[str], theirs: list[str]) -> int:
     """How many entries two lists share at their start."""
-    return next((at for at, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), min(len(mine), len(theirs)))
+    count = 0
+    for one, other in zip(mine, theirs, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
 
 
 def _is_seen(record: Object) -> bool:

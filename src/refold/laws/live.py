@@ -168,7 +168,7 @@ class Host:
         self._header: Header | None = Header(script.system)
         self._shown_header = Header(script.system)
         self._window: Window | None = None
-        self._waiting: list[tuple[int, Call, int | None]] = []
+        self._waiting: dict[int, tuple[Call, int | None]] = {}
         self._answers = self._results = self._summaries = 0
         self._labels: dict[int, tuple[int, int]] = {}
         self._dead = False
@@ -326,32 +326,27 @@ class Host:
         )
         self._log(answer)
         self._answers += 1
-        self._waiting = [(place, call, None) for place, call in enumerate(calls)]
-        if act.together:
-            self._waiting = [(place, call, self._start(call, place)) for place, call, _ in self._waiting]
+        self._waiting = {
+            place: (call, self._start(place, call) if act.together else None) for place, call in enumerate(calls)
+        }
         for number, place in enumerate(_permutation(len(calls), self.order)):
             if act.dies is not None and number >= act.dies:
                 self._dead = True
                 return
-            call = calls[place]
-            started = self._waiting[place - sum(p < place for p in self._done())][2] if act.together else None
-            self._finish(place, call, started if act.together else self._start(call, place))
+            call, started = self._waiting.pop(place)
+            if not act.together:
+                started = self._start(place, call)
+            self._result(place, call, started, blocks(call.result), is_error=call.is_error or started is None)
 
-    def _done(self) -> list[int]:
-        waiting = {place for place, _, _ in self._waiting}
-        return [place for place in range(max(waiting, default=0)) if place not in waiting]
-
-    def _start(self, call: Call, place: int) -> int | None:
+    def _start(self, place: int, call: Call) -> int | None:
         if not call.started:
             return None
         event = ToolCall(self._next, self._now, self._turn, self._step, call.id, call.tool, f'{{"n":{place}}}')
         return self._log(event)
 
-    def _finish(self, place: int, call: Call, started: int | None) -> None:
-        self._waiting = [waiting for waiting in self._waiting if waiting[0] != place]
-        self._result(place, call, started, blocks(call.result), is_error=call.is_error or started is None)
-
-    def _result(self, place: int, call: Call, started: int | None, content: tuple[Block, ...], is_error: bool) -> None:
+    def _result(
+        self, place: int, call: Call, started: int | None, content: tuple[Block, ...], *, is_error: bool
+    ) -> None:
         self._results += 1
         failure = '{"name":"AbortError","code":"ABORTED"}' if is_error else ""
         envelope = Envelope(f"r{self._answers}.{place}", f'{{"kind":"tool","callId":"{call.id}"}}', failure)
@@ -456,7 +451,7 @@ class Host:
     def _resume(self, *, fork: bool) -> None:
         """Close what stands open, as the harness does with a log it finds, and mark the end of what is inherited."""
         self._dead = False
-        for place, call, started in list(self._waiting):
+        for place, (call, started) in self._waiting.items():
             self._result(place, call, started, (Text("Error: interrupted"),), is_error=True)
         self._waiting.clear()
         if self._step_open:

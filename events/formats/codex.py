@@ -1,0 +1,398 @@
+"""OpenAI Codex CLI rollouts: `{"timestamp", "type", "payload"}`, one JSON object a line.
+
+`response_item` is what went to the model or came from it, `event_msg` is a copy for people. No record says where a
+model call begins, so several signs are taken together: a new usage report, a turn_context, an input after an output.
+Usage stands before the items it belongs to (0.57 to 0.58) or after them (before and since), and is repeated; a call
+takes the first report that is new. `compacted` holds the whole new context. Rules: Codex's rollout reconstruction.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+
+from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
+from refold.events._errors import FormatError
+from refold.events._events import Overflow, Usage, UserMessage
+from refold.events.formats._falls import falls
+from refold.events.formats._fields import Object, arguments, array, compact, millis, number, obj, objects, text
+from refold.events.formats._fields import usage as buckets
+from refold.events.formats._journal import Journal
+from refold.events.formats._lines import glance, records
+from refold.events.formats._source import Format, Session, Source, decode_json
+
+KINDS = ("session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state")
+LOCAL = ("world_state", "inter_agent_communication_metadata")
+TEXTS = ("input_text", "output_text", "text")
+# What the harness tells the model in the user's place.
+CONTEXT = (
+    *("# AGENTS.md instructions", "<environment_context>", "<user_instructions>", "<permissions instructions>"),
+    *("<turn_aborted>", "<skill>", "<subagent_notification>", "<user_shell_command>"),
+)
+EXIT_CODE = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d+)$", re.MULTILINE)
+OVERFLOW = "context_window_exceeded"
+
+
+def detect(source: Source) -> bool:
+    return any(record.get("type") in KINDS and isinstance(record.get("payload"), dict) for record in glance(source))
+
+
+def read(source: Source) -> tuple[Session, ...]:
+    """The one session of a rollout. Raises FormatError where it tells nothing."""
+    found, damage = records(source)
+    lines = [_Line.of(record) for _, record in found]
+    reader = _Reader(lines)
+    for complaint in damage:
+        reader.journal.damaged(complaint)
+    reader.read()
+    if not any(line.kind in KINDS for line in lines):
+        raise FormatError(f"{source.name}: no Codex rollout: none of its lines has a known type")
+    return (reader.journal.session(reader.id or source.name, reader.parent),)
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """A record; the oldest rollouts, and some of the newest, write an item without the payload around it."""
+
+    kind: str
+    body: Object
+    type: str
+    time: int
+
+    @classmethod
+    def of(cls, record: Object) -> "_Line":
+        time = millis(record.get("timestamp", record.get("created_at")))
+        if "payload" in record:
+            body = obj(record["payload"])
+            return cls(text(record.get("type")), body, text(body.get("type")), time)
+        return cls("response_item", record, text(record.get("type")) or ("message" if "role" in record else ""), time)
+
+
+class _Call(msgspec.Struct):
+    """A model call whose items are still coming. `early`: its usage stood before them. `heard`: a result came since."""
+
+    start: int
+    usage: Usage | None
+    early: bool
+    time: int = 0
+    content: list[Block] = []
+    results: list[tuple[int, str, tuple[Block, ...], bool]] = []
+    heard: bool = False
+
+
+class _Reader:
+    def __init__(self, lines: list[_Line]) -> None:
+        self.lines = lines
+        self.journal = Journal()
+        self.id = ""
+        self.parent: str | None = None
+        self.model = ""
+        self.call: _Call | None = None
+        self.ahead: Usage | None = None  # a report that waits for its items
+        self.fresh = True  # a request was prepared since the last item
+        self.total: Object = {}
+        self.clock = 0
+
+    def read(self) -> None:
+        resumes = _resumes(self.lines)
+        for place, line in enumerate(self.lines):
+            if place in resumes:
+                self._close()
+                self.journal.end_seed(self.clock, inherited=False)
+            self._line(line)
+            self.clock = line.time or self.clock
+        self._close()
+        self._unspoken()
+        self.journal.end_turn()
+        for fall in falls(self.journal.events):
+            self.journal.note(fall)
+
+    def _line(self, line: _Line) -> None:
+        match line.kind:
+            case "session_meta":
+                self._meta(line.body)
+            case "turn_context":
+                self.model = text(line.body.get("model")) or self.model
+                self.fresh = True
+            case "response_item":
+                self._item(line)
+            case "event_msg":
+                self._event(line)
+            case "compacted":
+                self._compact(line)
+            case kind if kind not in LOCAL:
+                self.journal.note(f"records of type {kind!r}, unknown to this reader, are left out")
+
+    def _meta(self, meta: Object) -> None:
+        session = text(meta.get("id")) or text(meta.get("session_id"))
+        if self.id:
+            if session != self.id:
+                self.journal.note("the header of another session stands inside: where its history ends is not told")
+            return
+        self.id = session
+        spawned = obj(obj(obj(meta.get("source")).get("subagent")).get("thread_spawn"))
+        self.parent = text(meta.get("parent_thread_id")) or text(spawned.get("parent_thread_id")) or None
+        system = text(obj(meta.get("base_instructions")).get("text"))
+        tools = array(meta.get("dynamic_tools"))
+        if system or tools:
+            self.journal.header(system=system or None, tools=compact(tools) if tools else "")
+        self.journal.context(provider=text(meta.get("model_provider")))
+
+    def _event(self, line: _Line) -> None:
+        body = line.body
+        window = number(body.get("model_context_window")) or number(obj(body.get("info")).get("model_context_window"))
+        if window:
+            self.journal.context(context_window=window)
+        match line.type:
+            case "token_count":
+                self._usage(obj(body.get("info")), line.time)
+            case "task_complete" | "turn_complete":
+                self._close()
+                self.journal.end_turn(line.time)
+            case "turn_aborted":
+                self._close()
+                self.journal.end_turn(line.time, "aborted")
+            case "thread_rolled_back":
+                self._roll_back(number(body.get("num_turns")), line.time)
+            case "error" if body.get("codex_error_info") == OVERFLOW:
+                self._close()
+                self.journal.request(self.clock or line.time)
+                self.journal.add(Overflow, line.time, turn=self.journal.turn, step=self.journal.step)
+                self.journal.end_step(line.time)
+
+    def _usage(self, info: Object, time: int) -> None:
+        total, found = obj(info.get("total_token_usage")), _usage(obj(info.get("last_token_usage")))
+        if found is None or total == self.total:
+            return
+        self.total = total
+        if self.call is not None and self.call.usage is None and not self.fresh:
+            self.call.usage = found
+        else:
+            self._unspoken()
+            self.ahead = found
+
+    def _unspoken(self) -> None:
+        """A call was paid for whose items are not in the log: its answer is empty."""
+        if self.ahead is None:
+            return
+        found, self.ahead = self.ahead, None
+        self._close()
+        self.journal.request(self.clock)
+        self.journal.answer(self.clock, (), usage=found, model=self.model)
+        self.journal.note("a call has usage and no items")
+
+    def _item(self, line: _Line) -> None:
+        body = line.body
+        match line.type:
+            case "message" if body.get("role") == "assistant":
+                self._say(line, _parts(body.get("content", body.get("message"))))
+            case "message":
+                self._told(line, text(body.get("role")), _parts(body.get("content", body.get("message"))))
+            case "agent_message":
+                self._close()
+                self.journal.user(line.time, _parts(body.get("content")), "agent")
+            case "ghost_snapshot" | "":
+                pass
+            case str(kind) if kind.endswith(("_output", "_result")):
+                self._result(line)
+            case _:
+                self._say(line, (_answered(line.type, body),))
+
+    def _told(self, line: _Line, role: str, content: tuple[Block, ...]) -> None:
+        self._close()
+        self.fresh = True
+        if not content:
+            return
+        start = content[0].text.lstrip() if isinstance(content[0], Text) else ""
+        if role != "user":
+            self.journal.developer(line.time, content)
+        elif start.startswith(CONTEXT):
+            self.journal.user(line.time, content, "context")
+        else:
+            self.journal.prompt(line.time, content)
+
+    def _say(self, line: _Line, content: tuple[Block, ...]) -> None:
+        """An item of the model's. It begins a call, unless the open one can still be speaking."""
+        call = self.call
+        if call is None or self.ahead or self.fresh or (call.heard and not call.early):
+            self._close()
+            call = self.call = _Call(self.clock or line.time, self.ahead, self.ahead is not None)
+            self.ahead, self.fresh = None, False
+        call.time = line.time
+        call.content += content
+
+    def _result(self, line: _Line) -> None:
+        body = line.body
+        told = body.get("output", body.get("result", body.get("tools")))
+        result = (line.time, text(body.get("call_id")), _output(told), _failed(told))
+        if self.call is None:
+            self._write(result)
+        else:
+            self.call.results.append(result)
+            self.call.heard = True
+
+    def _write(self, result: tuple[int, str, tuple[Block, ...], bool]) -> None:
+        time, call_id, content, failed = result
+        self.journal.result(time, call_id, content, is_error=failed)
+
+    def _close(self) -> None:
+        """Write the open call down: all it said, then its tools, then their results."""
+        call, self.call = self.call, None
+        if call is None:
+            return
+        self.journal.context(model=self.model)
+        self.journal.request(call.start)
+        self.journal.answer(call.time, tuple(call.content), usage=call.usage, model=self.model)
+        self.journal.calls(call.time, tuple(call.content))
+        for result in call.results:
+            self._write(result)
+
+    def _compact(self, line: _Line) -> None:
+        self._close()
+        self.fresh = True
+        if self.ahead is not None:
+            self.ahead = None
+            self.journal.note("the usage of a compaction's own call is left out")
+        journal, history = self.journal, line.body.get("replacement_history")
+        journal.end_step()
+        journal.settle()
+        if isinstance(history, list):
+            content = tuple(part for item in objects(history) for part in _retold(item))
+        else:
+            content = _parts(line.body.get("message"))
+            journal.note("a compaction does not tell the new context: its summary alone was taken")
+        if journal.nodes and content:
+            journal.replace(line.time, 0, len(journal.nodes) - 1, content, "compact")
+        elif content:
+            journal.user(line.time, content, "compact")
+        else:
+            journal.rewind(line.time, 0)
+
+    def _roll_back(self, turns: int, time: int) -> None:
+        self._close()
+        self.journal.end_turn()
+        self.journal.settle()
+        prompts = [
+            at
+            for at, node in enumerate(self.journal.nodes)
+            if isinstance(node.event, UserMessage) and node.event.source == "user" and node.event.replaces is None
+        ]
+        if turns and prompts:
+            self.journal.rewind(time, prompts[-turns] if turns <= len(prompts) else prompts[0])
+        if turns > len(prompts):
+            self.journal.note("a rollback goes back further than the surface does")
+
+
+def _resumes(lines: list[_Line]) -> set[int]:
+    """Where a rollout was taken up again: its header repeats, or the sum of the usage starts anew."""
+    found: set[int] = set()
+    first = next((line.body.get("id") for line in lines if line.kind == "session_meta"), None)
+    since: int | None = None  # the first record after the last report that can begin a request
+    known = False
+    before = 0
+    for place, line in enumerate(lines):
+        if line.kind == "session_meta":
+            if known and line.body.get("id") == first:
+                found.add(place)
+            known = True
+        total = number(obj(obj(line.body.get("info")).get("total_token_usage")).get("total_tokens"))
+        if line.type == "token_count" and total:
+            if total < before:
+                found.add(place if since is None else since)
+            since, before = None, total
+        elif since is None and (
+            line.kind == "turn_context"
+            or line.type in ("token_count", "user_message")
+            or (line.type == "message" and line.body.get("role") == "user")
+        ):
+            since = place
+    return found
+
+
+def _usage(report: Object) -> Usage | None:
+    """`input_tokens` holds what was read from the cache and written to it; the output holds the reasoning."""
+    prompt = number(report.get("input_tokens"))
+    read = min(prompt, number(report.get("cached_input_tokens")))
+    written = min(prompt - read, number(report.get("cache_write_input_tokens")))
+    return buckets(prompt - read - written, report.get("output_tokens"), read, written)
+
+
+def _answered(kind: str, body: Object) -> Block:
+    """An item of the model's that is no message."""
+    name = text(body.get("name")) or text(obj(body.get("function")).get("name"))
+    extra = compact({"namespace": body["namespace"]}) if body.get("namespace") else ""
+    match kind:
+        case "reasoning":
+            said = [text(part.get("text")) for part in (*objects(body.get("summary")), *objects(body.get("content")))]
+            return Reasoning("\n\n".join(said), text(body.get("encrypted_content")))
+        case "function_call" | "tool_call":
+            return ToolUse(text(body.get("call_id")), name, arguments(body.get("arguments")), extra)
+        case "custom_tool_call":
+            return ToolUse(text(body.get("call_id")), name, text(body.get("input")), extra)
+        case "local_shell_call":
+            call_id = text(body.get("call_id")) or text(body.get("id"))
+            return ToolUse(call_id, "local_shell", arguments(body.get("action")))
+        case "tool_search_call":
+            return ToolUse(text(body.get("call_id")), "tool_search", arguments(body.get("arguments")))
+        case _:
+            return Opaque(compact(body))
+
+
+def _parts(content: Any) -> tuple[Block, ...]:
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    return tuple(
+        Text(part["text"])
+        if isinstance(part, dict) and part.get("type") in TEXTS and isinstance(part.get("text"), str)
+        else Opaque(compact(part))
+        for part in array(content)
+    )
+
+
+def _retold(item: Object) -> tuple[Block, ...]:
+    """An item of a compaction's new context: what the user and the developer said, and anything else as it stood."""
+    if item.get("type") == "message" and item.get("role") in ("user", "developer", "system"):
+        return _parts(item.get("content"))
+    return (Opaque(compact(item)),)
+
+
+def _output(told: Any) -> tuple[Block, ...]:
+    """A result as the model is sent it: the whole text, also where that is JSON with metadata around the output."""
+    match told:
+        case str():
+            return (Text(told),)
+        case {"content": str(said)}:
+            return (Text(said),)
+        case {"type": kind, "text": str(said)} if kind in TEXTS:
+            return (Text(said),)
+        case list() if all(isinstance(part, dict) and part.get("type") in (*TEXTS, "input_image") for part in told):
+            return _parts(told)
+        case None:
+            return ()
+        case _:
+            return (Text(compact(told)),)
+
+
+def _failed(told: Any) -> bool:
+    """By exit code, wherever the version at hand writes it, or by `success`."""
+    if isinstance(told, dict):
+        return told.get("success") is False or number(told.get("exitCode")) != 0
+    if not isinstance(told, str):
+        return False
+    if told.startswith("{"):
+        try:
+            report = obj(decode_json(told.encode("utf-8", "surrogatepass"), "output"))
+        except FormatError:
+            return False
+        code = obj(report.get("metadata")).get("exit_code")
+        return isinstance(code, int) and code != 0
+    found = EXIT_CODE.search(told, 0, 400)
+    return found is not None and found[1] != "0"
+
+
+FORMAT = Format(
+    "codex",
+    "Codex CLI rollout",
+    frozenset({"usage", "cache", "reasoning", "errors", "compaction", "times"}),
+    detect,
+    read,
+)

@@ -1,0 +1,187 @@
+"""Hypothesis strategies for sessions in which a policy has something to decide.
+
+Every choice is a draw of its own from a short list whose first entry is the simplest, so that a failing session
+shrinks to the few acts that make it fail. A script is a fixed row of places for acts, each of which may stay empty.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from refold.events import Event, Opaque
+from refold.laws.live import play
+from refold.laws.numbers import CONTEXT_WINDOW, Numbers, numbers
+from refold.laws.script import (
+    Act,
+    Ask,
+    Blocked,
+    Call,
+    Compact,
+    EndTurn,
+    Header,
+    Note,
+    Overrun,
+    Pause,
+    Piece,
+    Restart,
+    Resume,
+    Retry,
+    Rewind,
+    Rewrite,
+    Script,
+    Step,
+    Window,
+    Words,
+)
+from refold.reducer import Dsh, Policy, Reducer
+from refold.reducer.presets import none
+
+T = TypeVar("T")
+
+# Plain; two that JSON escapes; CJK; an emoji; a base with a combining mark; lone surrogates that never meet.
+UNITS = ("x", "log line\n", "a\\\"\t", "漢字", "😀", "e\u0301", "\ud83dx", "x\udc00")
+IMAGE = Opaque('{"type":"image","attachment":{"mediaType":"image/png","bytes":97}}')
+UNKNOWN = Opaque('{"type":"x-chart","payload":[1.0,"漢",{"a":null}]}')
+IDS = ("call", "call", "", "call-2", "電話")
+KINDS = (
+    *("nothing", "tools", "tools", "tools", "tools", "tools", "tools", "tools", "tools", "tools", "tools", "tools"),
+    *("answer", "answer", "ask", "ask", "end", "rewrite", "rewrite", "compact", "blocked", "resume", "rewind"),
+    *("header", "note", "pause", "restart"),
+)
+
+
+@cache
+def _upto(most: int) -> st.SearchStrategy[int]:
+    return st.integers(0, most)
+
+
+class _Drawing:
+    """Draws the parts of a script around a policy's numbers."""
+
+    def __init__(self, draw: st.DrawFn, known: Numbers) -> None:
+        self.draw, self.known = draw, known
+
+    def pick(self, options: Sequence[T]) -> T:
+        return options[self.draw(_upto(len(options) - 1))]
+
+    def one_in(self, times: int) -> bool:
+        return self.draw(_upto(times - 1)) == times - 1
+
+    def words(self) -> Words:
+        return Words(self.pick(UNITS), self.pick(self.known.sizes))
+
+    def pieces(self) -> tuple[Piece, ...]:
+        """A result's content: most often one text, else with a block before, between or behind."""
+        words = self.words()
+        half = Words(words.unit, words.points // 2)
+        rest = Words(words.unit, words.points - half.points)
+        match self.pick(("text", "text", "text", "text", "image", "unknown", "split", "bare", "empty")):
+            case "image":
+                return (words, IMAGE)
+            case "unknown":
+                return (half, UNKNOWN, rest)
+            case "split":
+                return (half, rest)
+            case "bare":
+                return (IMAGE,)
+            case "empty":
+                return ()
+            case _:
+                return (words,)
+
+    def call(self, *, may_not_start: bool) -> Call:
+        fate = self.pick(("fine",) * 8 + ("error", "not started" if may_not_start else "error"))
+        tool = self.pick(self.known.tools[1:] or self.known.tools) if not self.one_in(8) else self.known.tools[0]
+        return Call(tool, self.pick(IDS), self.pieces(), fate == "error", fate != "not started")
+
+    def replacement(self) -> Rewrite | Compact:
+        return Compact(self.pick(range(8)), 1 + self.pick(range(4))) if self.one_in(2) else self.rewrite()
+
+    def rewrite(self) -> Rewrite:
+        return Rewrite(self.pick(range(8)), self.pieces())
+
+    def failures(self) -> tuple[Retry | Overrun, ...]:
+        match self.pick(("none",) * 8 + ("retry", "overrun", "overrun", "both")):
+            case "retry":
+                return (Retry(Words("x", 40)),)
+            case "overrun":
+                return (Overrun(tuple(self.replacement() for _ in range(self.pick((0, 0, 1, 2))))),)
+            case "both":
+                return (Retry(Words("x", 40)), Overrun())
+            case _:
+                return ()
+
+    def tools(self) -> Step:
+        count = self.pick((1, 1, 2, 3))
+        # Which call an unstarted result answers can only be told by its id.
+        calls = tuple(self.call(may_not_start=count == 1) for _ in range(count))
+        return Step(
+            (Words("I look. ", 8),),
+            calls,
+            self.aim(),
+            self.failures(),
+            together=not self.one_in(2),
+            dies=self.pick(range(count)) if self.one_in(20) else None,
+        )
+
+    def answer(self) -> Step:
+        said = () if self.one_in(6) else (Words("Done. ", 6),)
+        return Step(said, (), self.aim(), self.failures(), interrupted=self.one_in(5))
+
+    def aim(self) -> int | None:
+        return None if self.one_in(8) else self.pick(self.known.aims)
+
+    def act(self) -> Act | None:
+        match self.pick(KINDS):
+            case "tools":
+                return self.tools()
+            case "answer":
+                return self.answer()
+            case "ask":
+                return Ask((Words(self.pick(UNITS), 12),))
+            case "end":
+                return EndTurn(self.pick(("aborted", "error", "completed")))
+            case "rewrite":
+                return self.rewrite()
+            case "compact":
+                return Compact(self.pick(range(8)), 1 + self.pick(range(4)))
+            case "blocked":
+                return Blocked()
+            case "resume":
+                return Resume(fork=self.one_in(2))
+            case "rewind":
+                return Rewind(self.pick(range(8))) if self.one_in(3) else None
+            case "header":
+                return self.pick((Header("Be brief.", "[]"), Header("Be long."), Window(CONTEXT_WINDOW)))
+            case "note":
+                return Note()
+            case "pause":
+                return Pause(self.pick((*self.known.pauses, -60_000)))
+            case "restart":
+                return Restart(from_dump=self.one_in(2))
+            case _:
+                return None
+
+    def script(self, length: int) -> Script:
+        version, timed = self.pick((4, 0)), not self.one_in(8)
+        acts = tuple(act for _ in range(length) if (act := self.act()) is not None)
+        return Script(version, timed, "Be brief.", (Window(CONTEXT_WINDOW), *acts))
+
+
+def scripts(policy: Policy) -> st.SearchStrategy[Script]:
+    """Scripts whose texts, reports and lengths lie around the policy's own numbers."""
+    known = numbers(policy)
+    length = min(60, 14 + 5 * max(known.counts))
+
+    @st.composite
+    def drawn(draw: st.DrawFn) -> Script:
+        return _Drawing(draw, known).script(length)
+
+    return drawn()
+
+
+def sessions(policy: Policy) -> st.SearchStrategy[tuple[Event, ...]]:
+    """Whole session logs, as a harness writes them that does not use refold."""
+    return scripts(policy).map(lambda script: play(script, Reducer(none(), Dsh(script.version))).events)
