@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from refold.events._blocks import Block, Opaque, Text
+from refold.events._blocks import Block, Opaque, Text, ToolUse
 from refold.events._errors import FormatError
 from refold.events._events import Usage
 
@@ -84,6 +84,15 @@ def blocks(content: Any) -> tuple[Block, ...]:
 def result_blocks(content: Any) -> tuple[Block, ...]:
     """As `blocks`, but an empty text stays one: a tool that said nothing has a result all the same."""
     return (Text(content),) if isinstance(content, str) else blocks(content)
+
+
+def tool_uses(calls: Any) -> tuple[ToolUse, ...]:
+    """Calls in OpenAI's form, `{"id", "function": {"name", "arguments"}}`, or with the same fields side by side."""
+    found = []
+    for call in objects(calls):
+        function = obj(call.get("function")) or call
+        found.append(ToolUse(text(call.get("id")), text(function.get("name")), arguments(function.get("arguments"))))
+    return tuple(found)
 
 
 def usage(fresh: Any, output: Any, cache_read: Any = 0, cache_write: Any = 0) -> Usage | None:

@@ -8,15 +8,15 @@ messages from `compactedCount` on behind the summary instead.
 
 from refold.events._blocks import Block
 from refold.events._events import UserMessage
-from refold.events.formats._fields import Object, arguments, blocks, compact, number, obj, text, usage
+from refold.events.formats._fields import Object, arguments, blocks, compact, number, obj, text, tool_uses, usage
 from refold.events.formats._journal import Journal
-from refold.events.formats._kimi_parts import answer_block, answer_blocks, call_blocks, result
+from refold.events.formats._kimi_parts import answer_block, answer_blocks, result
 from refold.events.formats._kimi_step import Call, Result, Step
 
-SILENT = {
+SILENT = frozenset({
     "metadata", "usage.record", "turn.prompt", "tools.set_active_tools", "permission.record_approval_result",
     "plan_mode.enter", "plan_mode.exit", "full_compaction.begin", "full_compaction.complete", "full_compaction.cancel",
-}  # fmt: skip
+})  # fmt: skip
 
 
 class LoopReader:
@@ -83,7 +83,7 @@ class LoopReader:
         origin, role = obj(message.get("origin")), message.get("role")
         content = answer_blocks(message.get("content"))
         if role == "assistant":
-            content = (*content, *call_blocks(message.get("toolCalls")))
+            content = (*content, *tool_uses(message.get("toolCalls")))
             self.journal.request(time)
             self.journal.answer(time, content)
             self.journal.calls(time, content)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
-from refold.events.formats._fields import Object, arguments, blocks, compact, obj, objects, text
+from refold.events._blocks import Block, Opaque, Reasoning, Text
+from refold.events.formats._fields import Object, blocks, compact, objects, text
 
 STATUS_FAILED = "<system>ERROR: Tool execution failed.</system>"
 STATUS_EMPTY = "<system>Tool output is empty.</system>"
@@ -24,15 +24,6 @@ def answer_block(part: Object) -> Block:
             return Text(text(part.get("text")))
         case _:
             return Opaque(compact(part))
-
-
-def call_blocks(calls: Any) -> tuple[ToolUse, ...]:
-    """`{"id", "function": {"name", "arguments"}}`, or the same fields side by side."""
-    found = []
-    for call in objects(calls):
-        function = obj(call.get("function")) or call
-        found.append(ToolUse(text(call.get("id")), text(function.get("name")), arguments(function.get("arguments"))))
-    return tuple(found)
 
 
 def legacy_result(value: Object) -> tuple[Block, ...]:

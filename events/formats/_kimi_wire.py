@@ -5,6 +5,7 @@ calls. A compaction keeps the last two messages; its summary stands in the conte
 """
 
 from refold.events._events import AssistantMessage, UserMessage
+from refold.events.formats._falls import falls
 from refold.events.formats._fields import Object, arguments, blocks, compact, millis, number, obj, text, usage
 from refold.events.formats._journal import Journal
 from refold.events.formats._kimi_loop import LoopReader
@@ -44,16 +45,18 @@ def read_wire(records: list[Object], damage: list[str], name: str) -> tuple[Sess
         if message["type"] != "SubagentEvent":
             main.message(time, text(message["type"]), payload)
             continue
-        agent = text(payload.get("agent_id") or payload.get("parent_tool_call_id") or payload.get("task_tool_call_id"))
+        caller = text(payload.get("agent_id") or payload.get("parent_tool_call_id") or payload.get("task_tool_call_id"))
         event = obj(payload.get("event"))
-        agents.setdefault(agent, _Wire()).message(time, text(event.get("type")), obj(event.get("payload")))
+        agents.setdefault(caller, _Wire()).message(time, text(event.get("type")), obj(event.get("payload")))
     main.flush()
     loop.flush()
-    sessions = [main.journal.session(name, loop.parent)]
-    for agent, wire in agents.items():
+    for wire in agents.values():
         wire.flush()
-        sessions.append(wire.journal.session(f"{name}:{agent}", name))
-    return tuple(sessions)
+    for wire in (main, *agents.values()):
+        for fall in falls(wire.journal.events):
+            wire.journal.note(fall)
+    main_session = main.journal.session(name, loop.parent)
+    return (main_session, *(wire.journal.session(f"{name}:{agent}", name) for agent, wire in agents.items()))
 
 
 class _Wire:

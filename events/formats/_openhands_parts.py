@@ -3,18 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from refold.events._blocks import Block, Opaque, Text, ToolUse
-from refold.events.formats._fields import arguments, blocks, compact, obj, objects, text
+from refold.events._blocks import Block, Opaque, Text
+from refold.events.formats._fields import blocks, compact
 from refold.events.formats._journal import Journal, Node
-
-
-def call_blocks(calls: Any) -> tuple[ToolUse, ...]:
-    """`{"id", "function": {"name", "arguments"}}`, or the same fields side by side."""
-    found = []
-    for call in objects(calls):
-        function = obj(call.get("function")) or call
-        found.append(ToolUse(text(call.get("id")), text(function.get("name")), arguments(function.get("arguments"))))
-    return tuple(found)
 
 
 def with_images(said: Any, urls: Any) -> tuple[Block, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from refold.events._blocks import Block, Opaque, Reasoning, Text
 from refold.events._errors import FormatError
 from refold.events._events import Usage
+from refold.events.formats._falls import falls
 from refold.events.formats._fields import (
     Object,
     array,
@@ -20,11 +21,13 @@ from refold.events.formats._fields import (
     objects,
     result_blocks,
     text,
+    tool_uses,
     usage,
 )
 from refold.events.formats._journal import Journal
-from refold.events.formats._openhands_parts import call_blocks, forget
-from refold.events.formats._source import Session, Source, decode_json
+from refold.events.formats._lines import records
+from refold.events.formats._openhands_parts import forget
+from refold.events.formats._source import Session, Source
 from refold.events.formats._tree import natural
 
 EVENT_FOLDER = "events/"
@@ -46,6 +49,8 @@ def read_v1(source: Source) -> tuple[Session, ...]:
         reader.journal.damaged(problem)
     for event in events:
         reader.event(event)
+    for fall in falls(reader.journal.events):
+        reader.journal.note(fall)
     return (reader.journal.session(text(state.get("id")) or source.name),)
 
 
@@ -54,24 +59,17 @@ def _events(source: Source) -> tuple[list[Object], Object, list[str]]:
     try:
         document = source.document()
     except FormatError:
-        document = []
-        for line_number, line in source.lines():
-            try:
-                document.append(decode_json(line, f"line {line_number}"))
-            except FormatError as error:
-                document.append(str(error))
-    if isinstance(document, dict) and is_v1_tree(document):
+        lines, damage = records(source)
+        return [event for _, event in lines], {}, damage
+    state: Object = {}
+    if is_v1_tree(document):
         paths = sorted((path for path in document if path.startswith(EVENT_FOLDER)), key=natural)
         found = [(path, document[path]) for path in paths]
         state = obj(document.get(STATE))
     else:
         rows = document if isinstance(document, list) else [document]
-        found, state = [(f"event {place}", row) for place, row in enumerate(rows)], {}
-    damage = [
-        f"{row if isinstance(row, str) and row.startswith('line ') else path + ' is no event'}; it is left out"
-        for path, row in found
-        if not isinstance(row, dict)
-    ]
+        found = [(f"event {place}", row) for place, row in enumerate(rows)]
+    damage = [f"{path} is no event; it is left out" for path, row in found if not isinstance(row, dict)]
     return [row for _, row in found if isinstance(row, dict)], state, damage
 
 
@@ -127,7 +125,7 @@ class _Conversation:
         content = (*_spoken(message), *blocks(event.get("extended_content")))
         response = event.get("llm_response_id")
         if isinstance(response, str) or message.get("role") == "assistant":
-            self._answer(time, text(response), (*content, *call_blocks(message.get("tool_calls"))), key)
+            self._answer(time, text(response), (*content, *tool_uses(message.get("tool_calls"))), key)
         elif event.get("source") == "user":
             self.journal.prompt(time, content, key)
         else:
@@ -137,7 +135,7 @@ class _Conversation:
         response = text(event.get("llm_response_id"))
         if not response or response not in self.answered:
             together = self.actions[response] if response else [event]
-            calls = call_blocks([action.get("tool_call") for action in together])
+            calls = tool_uses([action.get("tool_call") for action in together])
             self._answer(time, response, (*_thoughts(event), *calls), key)
         asked = obj(event.get("tool_call"))
         self.journal.call(time, call_id, text(event.get("tool_name")), text(asked.get("arguments")))

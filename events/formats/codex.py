@@ -38,15 +38,14 @@ def detect(source: Source) -> bool:
 
 
 def read(source: Source) -> tuple[Session, ...]:
-    """The one session of a rollout. Raises FormatError where it tells nothing."""
+    """The one session of a rollout. Raises FormatError where no message is told."""
     found, damage = records(source)
-    lines = [_Line.of(record) for _, record in found]
-    reader = _Reader(lines)
+    reader = _Reader([_Line.of(record) for _, record in found])
     for complaint in damage:
         reader.journal.damaged(complaint)
     reader.read()
-    if not any(line.kind in KINDS for line in lines):
-        raise FormatError(f"{source.name}: no Codex rollout: none of its lines has a known type")
+    if not reader.journal.events:
+        raise FormatError(f"{source.name}: no Codex rollout: it holds no message of a user or a model")
     return (reader.journal.session(reader.id or source.name, reader.parent),)
 
 

@@ -8,57 +8,50 @@ rewrites the context file, so none shows in it.
 from refold.events._blocks import Block, Text
 from refold.events._errors import FormatError
 from refold.events._events import Usage
-from refold.events.formats._fields import Object, blocks, compact, number, obj, result_blocks, text
+from refold.events.formats._falls import falls
+from refold.events.formats._fields import Object, blocks, compact, number, obj, result_blocks, text, tool_uses
 from refold.events.formats._journal import Journal
-from refold.events.formats._kimi_parts import answer_blocks, call_blocks
+from refold.events.formats._kimi_parts import answer_blocks
 from refold.events.formats._kimi_wire import is_wire, read_wire
-from refold.events.formats._source import Format, Session, Source, decode_json
+from refold.events.formats._lines import glance, records
+from refold.events.formats._source import Format, Session, Source
 
-BOOKKEEPING = {"_checkpoint", "_usage", "_system_prompt"}
+BOOKKEEPING = frozenset({"_checkpoint", "_usage", "_system_prompt"})
 
 
 def detect(source: Source) -> bool:
-    line = next(source.lines(), (0, b""))[1]
-    try:
-        record = obj(decode_json(line, source.name))
-    except FormatError:
-        return False
+    record = next(glance(source, 1), {})
     return text(record.get("role")) in BOOKKEEPING or is_wire(record)
 
 
 def read(source: Source) -> tuple[Session, ...]:
     """The session of a context file, or that of a wire file and its sub-agents. Raises FormatError for neither."""
-    records: list[Object] = []
-    damage: list[str] = []
-    for line_number, line in source.lines():
-        try:
-            records.append(obj(decode_json(line, f"line {line_number}")))
-        except FormatError as error:
-            damage.append(f"{error}; the line is left out")
-    if records and is_wire(records[0]):
-        return read_wire(records, damage, source.name)
-    if not records or text(records[0].get("role")) not in BOOKKEEPING:
+    found, damage = records(source)
+    told = [record for _, record in found]
+    if told and is_wire(told[0]):
+        return read_wire(told, damage, source.name)
+    if not told or text(told[0].get("role")) not in BOOKKEEPING:
         raise FormatError(
             f"{source.name}: no Kimi session: the first line is neither bookkeeping ({', '.join(sorted(BOOKKEEPING))}) "
             "nor a wire record"
         )
-    return (_read_context(records, damage, source.name),)
+    return (_read_context(told, damage, source.name),)
 
 
-def _read_context(records: list[Object], damage: list[str], name: str) -> Session:
+def _read_context(told: list[Object], damage: list[str], name: str) -> Session:
     journal = Journal()
     for problem in damage:
         journal.damaged(problem)
-    for index, record in enumerate(records):
+    for index, record in enumerate(told):
         match record.get("role"):
             case "_system_prompt":
                 journal.header(system=text(record.get("content")))
             case "user":
                 _user(journal, blocks(record.get("content")))
             case "assistant":
-                content = (*answer_blocks(record.get("content")), *call_blocks(record.get("tool_calls")))
+                content = (*answer_blocks(record.get("content")), *tool_uses(record.get("tool_calls")))
                 journal.request(0)
-                journal.answer(0, content, usage=_usage(records, index))
+                journal.answer(0, content, usage=_usage(told, index))
                 journal.calls(0, content)
             case "tool":
                 content = result_blocks(record.get("content"))
@@ -67,6 +60,8 @@ def _read_context(records: list[Object], damage: list[str], name: str) -> Sessio
                 pass
             case other:
                 journal.note(f"a record of unknown role {compact(other)}")
+    for fall in falls(journal.events):
+        journal.note(fall)
     return journal.session(name)
 
 
@@ -82,12 +77,12 @@ def _says(content: tuple[Block, ...], beginning: str) -> bool:
     return bool(content) and isinstance(content[0], Text) and content[0].text.startswith(beginning)
 
 
-def _usage(records: list[Object], index: int) -> Usage | None:
-    before = records[index - 1] if index else {}
+def _usage(told: list[Object], index: int) -> Usage | None:
+    before = told[index - 1] if index else {}
     if before.get("role") != "_usage":
         return None
     taken_in = number(before.get("token_count"))
-    behind = records[index + 1] if index + 1 < len(records) else {}
+    behind = told[index + 1] if index + 1 < len(told) else {}
     total = number(behind.get("token_count")) if behind.get("role") == "_usage" else taken_in
     return Usage(taken_in, max(0, total - taken_in))
 

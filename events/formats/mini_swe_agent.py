@@ -11,9 +11,8 @@ from typing import Any
 from refold.events._blocks import Block, Reasoning, Text
 from refold.events._errors import FormatError
 from refold.events.formats._falls import falls
-from refold.events.formats._fields import Object, blocks, compact, millis, obj, objects, openai_usage, result_blocks, text
+from refold.events.formats._fields import Object, blocks, compact, millis, obj, objects, openai_usage, result_blocks, text, tool_uses
 from refold.events.formats._journal import Journal
-from refold.events.formats._openhands_parts import call_blocks
 from refold.events.formats._source import Format, Session, Source
 
 COMMAND = re.compile(r"```(?:mswea_bash_command|bash|sh)\s*\n(.*?)\n?```", re.DOTALL)
@@ -96,7 +95,7 @@ class _Reader:
     def _answer(self, time: int, message: Object, extra: Object) -> None:
         response = obj(extra.get("response"))
         asked = millis(response.get("created")) or time
-        calls = call_blocks(message.get("tool_calls"))
+        calls = tool_uses(message.get("tool_calls"))
         thought = text(message.get("reasoning_content"))
         content: tuple[Block, ...] = (
             *((Reasoning(thought),) if thought else ()), *blocks(message.get("content")), *calls

@@ -6,6 +6,7 @@ hold several sessions, sub-agents among them (`parentID`). Rules: spec/formats/o
 stands between a step-finish and the next step-start. A tool part is the call and its result in one.
 """
 
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -13,13 +14,16 @@ import msgspec
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
 from refold.events._errors import FormatError
 from refold.events._events import Usage
+from refold.events.formats._falls import falls
 from refold.events.formats._fields import Object, arguments, array, compact, number, obj, objects, text, usage
 from refold.events.formats._journal import Journal
 from refold.events.formats._source import Format, Session, Source
 from refold.events.formats._tree import natural
 
 CLEARED = (Text("[Old tool result content cleared]"),)
-SPOKEN = {"compaction": "What did we do so far?", "subtask": "The following tool was executed by the user"}
+SPOKEN = MappingProxyType(
+    {"compaction": "What did we do so far?", "subtask": "The following tool was executed by the user"}
+)
 
 
 class Record(msgspec.Struct):
@@ -142,6 +146,8 @@ class _Reader:
                     self.journal.note(f"a message of unknown role {compact(other)}")
         self._prune(2**53)
         self._revert(obj(info.get("revert")))
+        for fall in falls(self.journal.events):
+            self.journal.note(fall)
         return self.journal.session(text(info.get("id")) or name, text(info.get("parentID")) or None)
 
     def _user(self, message: Record) -> None:

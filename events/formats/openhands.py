@@ -11,6 +11,7 @@ from typing import Any
 
 from refold.events._blocks import Block, Opaque, Text, ToolUse
 from refold.events._errors import FormatError
+from refold.events.formats._falls import falls
 from refold.events.formats._fields import (
     Object,
     array,
@@ -22,13 +23,17 @@ from refold.events.formats._fields import (
     openai_usage,
     result_blocks,
     text,
+    tool_uses,
 )
 from refold.events.formats._journal import Journal
-from refold.events.formats._openhands_parts import call_blocks, forget, with_images
+from refold.events.formats._lines import records
+from refold.events.formats._openhands_parts import forget, with_images
 from refold.events.formats._openhands_v1 import is_v1_event, is_v1_tree, read_v1
 from refold.events.formats._source import Format, Session, Source, decode_json
 
-SILENT = {"recall", "change_agent_state", "condensation_request", "agent_state_changed", "null", "loop_detection"}
+SILENT = frozenset(
+    {"recall", "change_agent_state", "condensation_request", "agent_state_changed", "null", "loop_detection"}
+)
 
 
 def detect(source: Source) -> bool:
@@ -44,7 +49,7 @@ def read(source: Source) -> tuple[Session, ...]:
         case "V0 output":
             return _read_output(source)
         case "V0 trajectory":
-            return _read_instance(array(source.document()), source.name, [])
+            return _read_instance(array(source.document()), source.name)
         case "V1":
             return read_v1(source)
     raise FormatError(
@@ -79,22 +84,17 @@ def _is_v0_event(event: Object) -> bool:
 
 def _read_output(source: Source) -> tuple[Session, ...]:
     sessions: list[Session] = []
-    damage: list[str] = []
-    for line_number, line in source.lines():
-        try:
-            instance = obj(decode_json(line, f"line {line_number}"))
-        except FormatError as error:
-            damage.append(f"{error}; the instance is left out")
-            continue
+    found, damage = records(source)
+    for line_number, instance in found:
         name = text(instance.get("instance_id")) or f"{source.name}:{line_number}"
-        sessions.extend(_read_instance(array(instance.get("history")), name, damage))
+        sessions.extend(_read_instance(array(instance.get("history")), name))
     if damage and sessions:
         last = sessions[-1]
         sessions[-1] = Session(last.id, last.events, last.parent, (*last.notes, *damage), True)
     return tuple(sessions)
 
 
-def _read_instance(history: list[Any], name: str, damage: list[str]) -> tuple[Session, ...]:
+def _read_instance(history: list[Any], name: str) -> tuple[Session, ...]:
     reader = _Instance(name)
     for event in history:
         if isinstance(event, dict):
@@ -118,11 +118,16 @@ class _Instance:
     def finish(self) -> tuple[Session, ...]:
         while self.above:
             self._leave()
-        return (self.here.session(self.name), *self.done)
+        return (self._session(None), *self.done)
+
+    def _session(self, parent: str | None) -> Session:
+        for fall in falls(self.here.events):
+            self.here.note(fall)
+        return self.here.session(self.name, parent)
 
     def _leave(self) -> None:
         waiting, owner, _ = self.above.pop()
-        self.done.insert(0, self.here.session(self.name, owner))
+        self.done.insert(0, self._session(owner))
         self.here, self.name, self.response = waiting, owner, ""
 
     def event(self, event: Object) -> None:
@@ -166,7 +171,7 @@ class _Instance:
             )
         if kind == "message" and not metadata:
             return
-        asked = next((call for call in call_blocks(message.get("tool_calls")) if call.id == call_id), None)
+        asked = next((call for call in tool_uses(message.get("tool_calls")) if call.id == call_id), None)
         name = asked.name if asked else text(metadata.get("function_name")) or kind
         self.here.call(time, call_id, name, asked.arguments if asked else compact(args))
         self.calls[event.get("id")] = call_id
@@ -216,7 +221,7 @@ class _Instance:
 
 
 def _answer(message: Object) -> tuple[Block, ...]:
-    return (*with_images(message.get("content"), None), *call_blocks(message.get("tool_calls")))
+    return (*with_images(message.get("content"), None), *tool_uses(message.get("tool_calls")))
 
 
 def _action_text(kind: str, args: Object, call_id: str) -> tuple[Block, ...]:

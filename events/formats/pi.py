@@ -10,6 +10,7 @@ from typing import Any
 
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
 from refold.events._errors import FormatError
+from refold.events.formats._falls import falls
 from refold.events.formats._fields import (
     Object,
     arguments,
@@ -24,17 +25,14 @@ from refold.events.formats._fields import (
     usage,
 )
 from refold.events.formats._journal import Journal, Node
-from refold.events.formats._source import Format, Session, Source, decode_json
+from refold.events.formats._lines import glance, records
+from refold.events.formats._source import Format, Session, Source
 
 ROOT = ""  # the parent of the first entry
 
 
 def detect(source: Source) -> bool:
-    line = next(source.lines(), (0, b""))[1]
-    try:
-        header = obj(decode_json(line, source.name))
-    except FormatError:
-        return False
+    header = next(glance(source, 1), {})
     return header.get("type") == "session" and isinstance(header.get("timestamp"), str) and "id" in header
 
 
@@ -42,26 +40,21 @@ def read(source: Source) -> tuple[Session, ...]:
     """The one session of a file. Raises FormatError where no header stands first."""
     if not detect(source):
         raise FormatError(f"{source.name}: no pi session: the first line is no session header with id and timestamp")
-    reader = _Reader()
-    header: Object = {}
-    for index, (line_number, line) in enumerate(source.lines()):
-        try:
-            entry = obj(decode_json(line, f"line {line_number}"))
-        except FormatError as error:
-            reader.journal.damaged(f"{error}; the line is left out")
-            continue
-        if index == 0:
-            header = reader.header = entry
-        else:
-            reader.entry(index, entry)
+    found, damage = records(source)
+    header = found[0][1]
+    reader = _Reader(header)
+    for problem in damage:
+        reader.journal.damaged(problem)
+    for index, (_, entry) in enumerate(found[1:], 1):
+        reader.entry(index, entry)
     reader.finish()
     return (reader.journal.session(text(header.get("id")) or source.name),)
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, header: Object) -> None:
+        self.header = header
         self.journal = Journal()
-        self.header: Object = {}
         self.parents: dict[str, str] = {}
         self.order: list[str] = []
         self.summaries: dict[str, str] = {}  # the key of each compaction: the key of the first entry it kept
@@ -70,7 +63,7 @@ class _Reader:
         self.before_header = False
 
     def entry(self, index: int, entry: Object) -> None:
-        """One line after the header. `index` counts lines that are JSON or not, as pi counts entries."""
+        """One line after the header, at its place among the lines that can be read, as pi counts them."""
         time = millis(entry.get("timestamp"))
         self._own_history_begins(time)
         key = self._climb(index, entry, time)
@@ -92,6 +85,8 @@ class _Reader:
                 self.journal.note(f"a record of unknown type {compact(other)}")
 
     def finish(self) -> None:
+        for fall in falls(self.journal.events):
+            self.journal.note(fall)
         if self.before_header:
             self.journal.end_seed(millis(self.header.get("timestamp")), inherited=True)
 

@@ -12,9 +12,8 @@ from typing import Any
 from refold.events._blocks import Block, Reasoning, Text
 from refold.events._errors import FormatError
 from refold.events._events import ToolResult
-from refold.events.formats._fields import Object, array, blocks, compact, obj, objects, result_blocks, text
+from refold.events.formats._fields import Object, array, blocks, compact, obj, objects, result_blocks, text, tool_uses
 from refold.events.formats._journal import Journal
-from refold.events.formats._openhands_parts import call_blocks
 from refold.events.formats._source import Format, Session, Source
 
 
@@ -52,7 +51,7 @@ def read(source: Source) -> tuple[Session, ...]:
         else:
             reader.journal.damaged("a message is no object; it is left out")
     reader.finish(objects(config.get("history_processors")))
-    return (reader.journal.session(text(document.get("environment")) or source.name),)
+    return (reader.journal.session(text(config.get("name")) or source.name),)
 
 
 class _Reader:
@@ -90,7 +89,7 @@ class _Reader:
     def _answer(self, message: Object, content: tuple[Block, ...]) -> None:
         if message.get("is_demo") is True:
             self.journal.note("a demonstration told as answers is read as steps of the session")
-        calls = call_blocks(message.get("tool_calls"))
+        calls = tool_uses(message.get("tool_calls"))
         thinking = tuple(
             Reasoning(text(block.get("thinking")), text(block.get("signature")))
             for block in objects(message.get("thinking_blocks"))

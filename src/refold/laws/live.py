@@ -197,6 +197,7 @@ class Host:
             for operation in operations:
                 price = operation.tokens_before
                 self._log(CompactionPrune(self._next, self._now, (operation.seq,), price))
+                self._labels[self._next] = self._labels[operation.seq]
                 self._log(committed(operation, self._next, self._now))
             self._in_force(Beat(at, len(self.events), operations, overflow))
 

@@ -1,0 +1,58 @@
+"""`refold apply`: the log with its operations committed, valid for the harness that wrote it."""
+
+from typing import Any
+
+import click
+
+from refold.cli import _options as options
+from refold.cli._output import console, number, print_json
+from refold.cli._session import about, opened, reducer_for, told
+from refold.commit import Commit
+from refold.events import append_replacements
+from refold.files import blocks_of, save
+
+
+@click.command()
+@options.session
+@click.option("-o", "--output", required=True, metavar="OUT", help="The file to write.")
+@click.option("--force", is_flag=True, help="Overwrite OUT if it exists.")
+@options.policy("keep3")
+@options.meter
+@options.max_line
+@options.as_json
+def apply(
+    session: str, output: str, force: bool, policy: str, meter: str | None, max_line: int, as_json: bool
+) -> None:
+    """Write SESSION to OUT with the operations that are due appended to it. SESSION itself is never changed."""
+    log = opened(session, max_line)
+    reducer = reducer_for(log, policy, meter, "commit")
+    view = reducer.fold_all(reducer.start(), told(log))
+    commit = Commit(reducer, view, log.version)
+    save(output, append_replacements(lambda: blocks_of(session), commit.replacements, name=session), force=force)
+    facts = {**about(reducer), "output": output, **report(commit)}
+    if as_json:
+        print_json(facts)
+    elif commit.operations:
+        freed = number(facts["tokens_freed"])
+        console().print(f"{len(commit.operations)} cut, {number(facts['chars_removed'])} chars and {freed} tokens less: {output}")
+    else:
+        console().print(f"nothing due: {output} is the same log")
+
+
+def report(commit: Commit) -> dict[str, Any]:
+    """What the official pruner reports of a pass, and what it saves by the reducer's meter."""
+    pairs = list(zip(commit.operations, commit.written, strict=True))
+    return {
+        "pruned": [
+            {
+                "original_seq": operation.seq,
+                "replacement_seq": seq,
+                "call_id": operation.before.call_id,
+                "chars_before": operation.chars_before,
+                "chars_after": operation.chars_after,
+            }
+            for operation, seq in pairs
+        ],
+        "chars_removed": sum(operation.chars_before - operation.chars_after for operation, _ in pairs),
+        "tokens_freed": sum(operation.tokens_before - operation.tokens_after for operation, _ in pairs),
+    }

@@ -1,0 +1,84 @@
+"""One session under one policy: what every law looks at, worked out once and only when a law asks."""
+
+from functools import cached_property
+from itertools import pairwise
+
+from refold.events import Event, RefoldError
+from refold.laws.live import Run, play
+from refold.laws.script import Script
+from refold.prompt import prompt_bytes
+from refold.reducer import Dsh, Message, Meter, Mode, Policy, Reducer, View
+from refold.reducer.presets import none
+
+
+class LawBroken(RefoldError):
+    """A law does not hold: `law` is its name, the message says where it breaks."""
+
+    def __init__(self, law: str, message: str) -> None:
+        self.law = law
+        super().__init__(f"{law}: {message}")
+
+
+class Case:
+    """A script, and the runs of it. `meter` None takes that of the script's log format."""
+
+    def __init__(self, policy: Policy, script: Script, meter: Meter | None = None) -> None:
+        self.policy, self.script = policy, script
+        self.meter: Meter = Dsh(script.version) if meter is None else meter
+        self._bytes: dict[Message, bytes] = {}
+
+    def reducer(self, mode: Mode) -> Reducer:
+        return Reducer(self.policy, self.meter, mode)
+
+    @cached_property
+    def commit(self) -> Run:
+        """A live run whose host writes the operations to its log."""
+        return play(self.script, self.reducer("commit"))
+
+    @cached_property
+    def derive(self) -> Run:
+        """A live run whose host writes nothing."""
+        return play(self.script, self.reducer("derive"))
+
+    @cached_property
+    def uncut(self) -> Run:
+        """A live run without any policy: the log that a what-if reads."""
+        return play(self.script, Reducer(none(), self.meter))
+
+    @cached_property
+    def logs(self) -> tuple[tuple[Reducer, tuple[Event, ...], tuple[View, ...]], ...]:
+        """In each mode: a reducer, a log that it reads, and the views of whoever was there when it was written."""
+        if_cut = self.reducer("what-if")
+        return (
+            (self.commit.reducer, self.commit.events, self.commit.views),
+            (self.derive.reducer, self.derive.events, self.derive.views),
+            (if_cut, self.uncut.events, folded(if_cut, self.uncut.events)),
+        )
+
+    def text(self, message: Message) -> bytes:
+        """A message as the bytes it has in a prompt."""
+        if message not in self._bytes:
+            self._bytes[message] = prompt_bytes((message,))
+        return self._bytes[message]
+
+    def prompt(self, messages: tuple[Message, ...]) -> list[bytes]:
+        return [text for message in messages if (text := self.text(message))]
+
+
+def folded(reducer: Reducer, events: tuple[Event, ...]) -> tuple[View, ...]:
+    """The view before the first event, and that after each, folded one by one."""
+    views = [reducer.start()]
+    for event in events:
+        views.append(reducer.fold(views[-1], event))
+    return tuple(views)
+
+
+def difference(one: View, other: View) -> str:
+    """The fields in which two views differ, by name."""
+    found = [name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name)]
+    return f"the views differ in {', '.join(found)}" if found else "the views differ"
+
+
+def steps_apart(run: Run) -> list[tuple[int, int]]:
+    """The stretches of a log from one request to the next, as view numbers."""
+    return [(before.at, after.at) for before, after in pairwise(run.sent)]
