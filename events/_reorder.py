@@ -9,7 +9,7 @@ class Reorder:
 
     `window` is the number of events that may be held back while an earlier one is missing, which is as far as any
     event of a delivery may stand from its own place, repetitions left out. `start` is the first seq expected. Of what
-    it handed on it remembers the last `window` events, to tell a repetition from another event under the same seq.
+    it handed on it remembers the last `window + 1` events, to tell a repetition from another event under that seq.
     Raises ValueError for a window below 0.
     """
 
@@ -34,8 +34,8 @@ class Reorder:
             raise SurfaceError(f"another event, {_named(rivals[0])}, already has this place", seq=event.seq)
         if event.seq < self._next:
             raise SurfaceError(
-                f"came too late: all before seq {self._next} were handed on, and only the last {self._window} events "
-                "are remembered; use a wider window",
+                f"came too late: all before seq {self._next} were handed on, and only the last {self._window + 1} "
+                "events are remembered; use a wider window",
                 seq=event.seq,
             )
         if event.seq > self._next and len(self._held) >= self._window:
@@ -61,7 +61,7 @@ class Reorder:
             ready.append(self._held.pop(self._next))
             self._next += ready[-1].width
         known = (*self._past, *ready)
-        self._past = known[max(0, len(known) - self._window) :]
+        self._past = known[-self._window - 1 :]
         return tuple(ready)
 
 

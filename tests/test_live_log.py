@@ -11,11 +11,7 @@ from tests.wire import as_sent, unsigned
 
 from refold.events import AssistantMessage, CompactionSummary, Overflow, RequestHeader, ToolResult
 from refold.files import open_log
-from refold.reducer import Dsh, DshEstimator, Part, Policy, Reducer, presets
-from refold.reducer.how import HeadTail
-from refold.reducer.ripe import Now
-from refold.reducer.when import OnOverflow
-from refold.reducer.which import Which
+from refold.reducer import Dsh, DshEstimator, Reducer, presets
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests" / "data" / "dsh"
@@ -57,10 +53,8 @@ def test_surface_and_tools_cost_what_the_harness_counted() -> None:
     assert [DshEstimator(4).header(None, text) for text in tools] == [4899]
 
 
-def test_the_pruner_as_a_policy_plans_what_the_harness_pruned_at_the_overflow() -> None:
-    which = Which(("*",), over_chars=8192, errors=True)
-    pruner = Policy("pruner", (Part("pruner", OnOverflow(), which, Now(), HeadTail(4096, 1024)),))
-    reducer = Reducer(pruner, Dsh(4))
+def test_the_pruner_preset_plans_what_the_harness_pruned_at_the_overflow() -> None:
+    reducer = Reducer(presets.pruner(), Dsh(4))
     view, planned, pruned = reducer.start(), [], []
     for event in open_log(OVERFLOW):
         if isinstance(event, ToolResult) and event.replaces:

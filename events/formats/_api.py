@@ -1,6 +1,6 @@
-"""Reading and rewriting what was sent to a provider's API: the same for every API but for the shape of its messages."""
+"""Reading and rewriting what was sent to a provider's API: the same for every API but for its messages' shape."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,9 +9,18 @@ from refold.events._blocks import Block
 from refold.events._errors import FormatError
 from refold.events.formats._cassette import is_cassette
 from refold.events.formats._conversation import Conversation, Conversations, Request
-from refold.events.formats._exchanges import Exchange, IsMessage, exchanges, failed, settings, too_long, tools_of, window
+from refold.events.formats._exchanges import (
+    Exchange,
+    IsMessage,
+    exchanges,
+    failed,
+    settings,
+    too_long,
+    tools_of,
+    window,
+)
 from refold.events.formats._fields import Object, obj, text
-from refold.events.formats._messages import Message, Path, native, parts
+from refold.events.formats._messages import Message, Path, native, parts, text_part
 from refold.events.formats._source import Session, Source
 from refold.events.formats._splice import splice
 
@@ -23,7 +32,7 @@ class Api(msgspec.Struct, frozen=True):
     """What is peculiar to one API.
 
     `key` names the message list in a request, `host` a part of the address that no other API has. `messages` reads a
-    list that stands at a path, `system` the instructions beside it, `answers` a response.
+    list that stands at a path, `system` the instructions beside it, `answers` a response; `fresh` makes a text part.
     """
 
     key: str
@@ -32,6 +41,7 @@ class Api(msgspec.Struct, frozen=True):
     messages: Callable[[list[Any], Path, Complain], list[Message]]
     system: Callable[[Object], str | None]
     answers: Callable[[Object, Complain], list[Message]]
+    fresh: Callable[[str], Any] = text_part
 
 
 def conversations(source: Source, api: Api) -> Conversations:
@@ -52,7 +62,7 @@ def _tell(told: Conversations, exchange: Exchange, api: Api) -> None:
     complaints: list[str] = []
     messages = api.messages(exchange.items, exchange.at, complaints.append)
     if exchange.lines:
-        messages = [_on_its_line(message, exchange.lines) for message in messages]
+        messages = on_their_lines(messages, exchange.lines)
     if not messages and exchange.response is None:
         return
     response = obj(exchange.response)
@@ -82,11 +92,14 @@ def _tell(told: Conversations, exchange: Exchange, api: Api) -> None:
         found.complain(complaint)
 
 
-def _on_its_line(message: Message, lines: tuple[int, ...]) -> Message:
-    origin = message.origin
-    if not origin:
-        return message
-    return msgspec.structs.replace(message, origin=(lines[int(origin[0])], *origin[1:]))
+def on_their_lines(messages: list[Message], lines: Sequence[int]) -> list[Message]:
+    """Messages of a list whose items are the lines of a file: the first step of an origin is a line's number."""
+    return [
+        msgspec.structs.replace(message, origin=(lines[int(message.origin[0])], *message.origin[1:]))
+        if message.origin
+        else message
+        for message in messages
+    ]
 
 
 def read(source: Source, api: Api) -> tuple[Session, ...]:
@@ -104,16 +117,27 @@ def write(source: Source, contents: Mapping[int, tuple[Block, ...]], api: Api) -
         raise FormatError(f"{source.name}: a VCR cassette is a recording: it is read, never changed")
     found = conversations(source, api).all[0]
     found.session()
-    return rewritten(source, found, contents)
+    return rewritten(source, found, contents, parts, api.fresh)
 
 
-def rewritten(source: Source, found: Conversation, contents: Mapping[int, tuple[Block, ...]]) -> bytes:
+def rewritten(
+    source: Source,
+    found: Conversation,
+    contents: Mapping[int, tuple[Block, ...]],
+    blocks: Callable[[Any], tuple[Block, ...]] = parts,
+    fresh: Callable[[str], Any] = text_part,
+) -> bytes:
+    """As `write`, for a conversation that has been told. `blocks` reads a native content, `fresh` makes a text part."""
+
+    def edit(content: tuple[Block, ...]) -> Callable[[Any], Any]:
+        return lambda old: native(old, blocks(old), content, fresh)
+
     edits: dict[Path, Callable[[Any], Any]] = {}
     for seq, content in contents.items():
         origin = found.origins.get(seq)
-        if origin is None:
+        if not origin:
             raise FormatError(f"{source.name}: event {seq} is no tool result that stands in a message list of the file")
-        edits[origin] = _edit(content)
+        edits[origin] = edit(content)
     try:
         if all(path[0] == 0 for path in edits):
             text = splice(source.data.decode(), {path[1:]: edit for path, edit in edits.items()}, source.name)
@@ -125,7 +149,3 @@ def rewritten(source: Source, found: Conversation, contents: Mapping[int, tuple[
         return b"\n".join(lines)
     except UnicodeDecodeError:
         raise FormatError(f"{source.name}: only UTF-8 can be changed in place") from None
-
-
-def _edit(content: tuple[Block, ...]) -> Callable[[Any], Any]:
-    return lambda old: native(old, parts(old), content)

@@ -34,6 +34,7 @@ class Conversation:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.parent: str | None = None
         self.journal = Journal()
         self.origins: dict[int, Path] = {}
         self.said: list[Message] = []
@@ -96,7 +97,7 @@ class Conversation:
         self.settle()
         if self._stop:
             self.journal.end_turn(self._time, self._stop)
-        return self.journal.session(self.name)
+        return self.journal.session(self.name, self.parent)
 
     # what a request adds, drops or rewrites
 
@@ -297,12 +298,16 @@ class Conversations:
         found.ask(request)
         return found
 
-    def answered(self, found: Conversation, message: Message, name: str = "") -> None:
-        """The answer to that conversation's request; later requests may follow it by its `name`."""
+    def answered(self, found: Conversation, message: Message, *names: str) -> None:
+        """The answer to that conversation's request; later requests may follow it by one of its names."""
         found.answer(message)
         self._known[label(message)] = found
-        if name:
+        for name in filter(None, names):
             self._answers[name] = found
+
+    def named(self, answer: str) -> Conversation | None:
+        """The conversation that got this answer."""
+        return self._answers.get(answer)
 
     def _find(self, messages: Sequence[Message], labels: list[Hashable]) -> Conversation | None:
         """By what the list ends with, which is nearest in time, or else by its beginning."""

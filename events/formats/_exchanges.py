@@ -29,7 +29,8 @@ NOT_SETTINGS = frozenset(
 class Exchange(msgspec.Struct, kw_only=True):
     """One model call. `body` is the request, `items` its message list, `at` where that list stands in the file.
 
-    `lines` are the items' own lines, where the file is JSON lines of messages.     `response` is None where it is not known; `status` is the HTTP status, 0 where not known; times in milliseconds.
+    `lines` are the items' own lines, where the file is JSON lines of messages. `response` is None and `status`, the
+    HTTP status, 0 where they are not known. Times in milliseconds.
     """
 
     body: Object
@@ -95,6 +96,9 @@ def detected(source: Source, key: str, host: bytes, is_message: IsMessage) -> bo
 
 
 def inside(value: Any, at: Path, key: str, is_message: IsMessage) -> list[Exchange]:
+    """The calls in a JSON value that stands at this path."""
+    if len(at) > 6:
+        return []
     if isinstance(value, list):
         if any(is_message(item) for item in value):
             return [Exchange(body={}, items=value, at=at)]

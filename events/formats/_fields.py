@@ -1,4 +1,4 @@
-"""Looking into foreign JSON: a field of another type than expected counts as absent, so that no reader trips over it."""
+"""Looking into foreign JSON: a field of another type than expected counts as absent, so no reader trips over it."""
 
 import json
 from datetime import UTC, datetime
@@ -73,12 +73,15 @@ def blocks(content: Any) -> tuple[Block, ...]:
     """Message content in the usual form: a text, or a list of parts of which `{"type": "text"}` are text."""
     if isinstance(content, str):
         return (Text(content),) if content else ()
-    return tuple(
-        Text(part["text"]) if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
-        else Text(part) if isinstance(part, str)
-        else Opaque(compact(part))
-        for part in array(content)
-    )
+    return tuple(_block(part) for part in array(content))
+
+
+def _block(part: Any) -> Block:
+    if isinstance(part, str):
+        return Text(part)
+    if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
+        return Text(part["text"])
+    return Opaque(compact(part))
 
 
 def result_blocks(content: Any) -> tuple[Block, ...]:

@@ -45,7 +45,7 @@ def _content(archive: ZipFile, info: ZipInfo, data: bytes) -> bytes:
         raise FormatError(f"{info.filename} is {info.file_size} bytes unpacked; at most {LARGEST} are read")
     if info.compress_type != ZSTANDARD:
         return archive.read(info)
-    name, extra = (int.from_bytes(data[info.header_offset + at : info.header_offset + at + 2], "little") for at in (26, 28))
-    start = info.header_offset + 30 + name + extra
+    header = data[info.header_offset : info.header_offset + 30]  # its last two fields: lengths of name and extra
+    start = info.header_offset + 30 + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
     packed = data[start : start + info.compress_size]
     return zstandard.ZstdDecompressor().decompress(packed, max_output_size=info.file_size)

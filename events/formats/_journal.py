@@ -40,7 +40,7 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Owner(msgspec.Struct):
-    """The step that asked for a call, the seq of its tool/call (-1: it has not run), and whether its result has come."""
+    """Who asked for a call: its step, the seq of its tool/call (-1: it has not run), and whether its result came."""
 
     turn: int
     step: int
@@ -58,6 +58,7 @@ class Journal:
         self.time = 0
         self.turn = self.step = 0
         self.in_turn = self.in_step = False
+        self.outcome = "completed"  # why the turn would end now: set after a call that failed, undone by the next
         self._waiting: list[Node] = []
         self._calls: dict[str, list[Owner]] = {}
         self._notes: dict[str, int] = {}
@@ -110,6 +111,7 @@ class Journal:
         self._open_turn(time)
         self.step += 1
         self.in_step = True
+        self.outcome = "completed"
         self.add(StepStart, time, turn=self.turn, step=self.step)
         self.settle()
         if self._header != self._sent_header:
@@ -172,30 +174,29 @@ class Journal:
             self.note("a result answers no call")
         if not self.in_step:
             self.note("a result came after its step had ended")
-        event = ToolResult(
-            len(self.events), time, content, turn, step, call_id, is_error=is_error, sources=sources
-        )
+        event = ToolResult(len(self.events), time, content, turn, step, call_id, is_error=is_error, sources=sources)
         self._surface(Node(event, key))
 
     @staticmethod
     def _waiting_for(owners: list[Owner]) -> Owner | None:
         """The first unanswered call of the newest step that has one: a step may ask twice under one id."""
         waiting = [owner for owner in owners if not owner.answered]
-        return next((owner for owner in waiting if (owner.turn, owner.step) == (waiting[-1].turn, waiting[-1].step)), None)
+        newest = [(owner.turn, owner.step) for owner in waiting[-1:]]
+        return next((owner for owner in waiting if (owner.turn, owner.step) in newest), None)
 
     def end_step(self, time: int = 0) -> None:
         if self.in_step:
             self.add(StepEnd, time or self.time, turn=self.turn, step=self.step)
             self.in_step = False
 
-    def end_turn(self, time: int = 0, reason: str = "completed") -> None:
+    def end_turn(self, time: int = 0, reason: str = "") -> None:
         """The turn ends. What still waits was never sent, and stands on the surface all the same; only answers that
         come back wait on, because an answer belongs in a step."""
         self.end_step(time)
         if self.in_turn:
             if not any(isinstance(node.event, AssistantMessage) for node in self._waiting):
                 self.settle()
-            self.add(TurnEnd, time or self.time, turn=self.turn, reason=reason)
+            self.add(TurnEnd, time or self.time, turn=self.turn, reason=reason or self.outcome)
             self.in_turn = False
 
     # resets
@@ -215,9 +216,7 @@ class Journal:
         """One user message takes the place of the nodes from position `first` to `last`."""
         self.settle()
         gone = tuple(node.event.seq for node in self.nodes[first : last + 1])
-        event = UserMessage(
-            len(self.events), time, content, source=source, replaces=(gone[0], gone[-1]), sources=gone
-        )
+        event = UserMessage(len(self.events), time, content, source=source, replaces=(gone[0], gone[-1]), sources=gone)
         self._append(event)
         self.nodes[first : last + 1] = [Node(event, key)]
 

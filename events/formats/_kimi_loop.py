@@ -1,20 +1,22 @@
 """Kimi Code's wire protocol 1.4: records from which its context is rebuilt.
 
 Rules: Kimi Code's own fold of `context.*` records. A message that comes while calls wait for their results is put
-behind them. `usage.record` says the usage of a step again. A compaction keeps what the user himself asked
-(`keptUserMessageCount`, the newest, or head and tail) and puts its summary behind it; older records keep the
-messages from `compactedCount` on behind the summary instead.
+behind them. `usage.record` says the usage of a step again; only of the call that writes a summary it alone tells. A
+compaction keeps what the user himself asked (`keptUserMessageCount`, the newest, or head and tail) and puts its
+summary behind it; older records keep the messages from `compactedCount` on behind the summary instead.
 """
 
+from typing import Any
+
 from refold.events._blocks import Block
-from refold.events._events import UserMessage
+from refold.events._events import Usage
 from refold.events.formats._fields import Object, arguments, blocks, compact, number, obj, text, tool_uses, usage
 from refold.events.formats._journal import Journal
 from refold.events.formats._kimi_parts import answer_block, answer_blocks, result
 from refold.events.formats._kimi_step import Call, Result, Step
 
 SILENT = frozenset({
-    "metadata", "usage.record", "turn.prompt", "tools.set_active_tools", "permission.record_approval_result",
+    "metadata", "tools.set_active_tools", "permission.record_approval_result",
     "plan_mode.enter", "plan_mode.exit", "full_compaction.begin", "full_compaction.complete", "full_compaction.cancel",
 })  # fmt: skip
 
@@ -26,6 +28,7 @@ class LoopReader:
         self.journal = journal
         self.parent: str | None = None
         self.step: Step | None = None
+        self.summing_up: Step | None = None  # the call that writes a compaction's summary: no step.begin tells of it
         self.step_id = ""
         self.held: list[tuple[int, Object]] = []
         self.asked: list[tuple[Block, ...]] = []  # what the user asked, as it stands in the context
@@ -54,8 +57,13 @@ class LoopReader:
                 self.journal.end_turn(time)
                 self.journal.rewind(time, 0)
                 self.asked.clear()
+            case "usage.record":
+                if self.summing_up is not None and record.get("usageScope") == "session":
+                    self.summing_up.usage = _usage(record.get("usage"))
+            case "turn.prompt":
+                self.flush()
             case str(kind) if kind in SILENT:
-                self.journal.other(time, kind)
+                pass
             case other:
                 self.journal.note(f"a record of unknown type {compact(other)}")
 
@@ -70,7 +78,8 @@ class LoopReader:
 
     def _request(self, record: Object) -> None:
         if record.get("kind") == "compaction":
-            self.journal.note("a compaction's own model call is not among the steps")
+            self.flush()
+            self.summing_up = Step(number(record.get("time")))
             return
         self.model = text(record.get("model"))
         self.journal.context(provider=text(record.get("provider")), model=self.model)
@@ -124,13 +133,7 @@ class LoopReader:
                 failed = value.get("isError") is True
                 self.step.results.append(Result(time, text(event.get("toolCallId")), result(value), failed))
             case "step.end":
-                report = obj(event.get("usage"))
-                self.step.usage = usage(
-                    report.get("inputOther"),
-                    report.get("output"),
-                    report.get("inputCacheRead"),
-                    report.get("inputCacheCreation"),
-                )
+                self.step.usage = _usage(event.get("usage"))
                 self.step.ended = time
                 self.flush()
             case other:
@@ -142,6 +145,11 @@ class LoopReader:
         nodes = self.journal.nodes
         spoken = record.get("contextSummary") or record.get("summary")
         summary = blocks(spoken.get("content")) if isinstance(spoken, dict) else blocks(spoken)
+        if self.summing_up is not None:
+            call, self.summing_up = self.summing_up, None
+            call.content, call.ended = [*blocks(record.get("summary"))], time
+            call.write(self.journal, self.model)
+            self.journal.rewind(time, len(nodes) - 1)
         if not nodes:
             self.journal.user(time, summary, "compaction")
             return
@@ -173,6 +181,13 @@ class LoopReader:
         self.journal.end_turn(time, "aborted")
         self.journal.rewind(time, at)
         del self.asked[-count:]
+
+
+def _usage(report: Any) -> Usage | None:
+    counts = obj(report)
+    return usage(
+        counts.get("inputOther"), counts.get("output"), counts.get("inputCacheRead"), counts.get("inputCacheCreation")
+    )
 
 
 def _is_asked(origin: Object) -> bool:

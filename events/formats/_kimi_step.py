@@ -46,4 +46,4 @@ class Step(msgspec.Struct):
             journal.call(call.time, call.id, call.name, call.arguments)
         for result in self.results:
             journal.result(result.time, result.call_id, result.content, is_error=result.is_error)
-        journal.end_step(self.ended)
+        journal.end_step(max(self.ended, journal.time))

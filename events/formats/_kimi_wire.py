@@ -96,7 +96,7 @@ class _Wire:
                     self.step = Step(time)
                 self._in_step(self.step, time, kind, payload)
             case "CompactionBegin" | "ApprovalRequest" | "ApprovalResponse" | "ApprovalRequestResolved":
-                self.journal.other(time, kind)
+                pass
             case _:
                 self.journal.note(f"a wire message of unknown type {compact(kind)}")
 

@@ -4,7 +4,7 @@ A native message may hold several: an Anthropic user message with two tool resul
 """
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -67,8 +67,8 @@ def label(message: Message) -> Hashable:
     if message.role == "assistant" and calls and all(call.id for call in calls):
         return ("assistant", *(call.id for call in calls))
     said = text_of(content)
-    named = tuple((call.id, call.name, _canonical(call.arguments)) for call in calls)
-    others = tuple(_canonical(block.json) for block in content if isinstance(block, Opaque))
+    named = tuple((call.id, call.name, canonical(call.arguments)) for call in calls)
+    others = tuple(canonical(block.json) for block in content if isinstance(block, Opaque))
     if message.role == "assistant" and (said or named):
         others = ()
     return (message.role, message.call_id, said, named, others)
@@ -80,11 +80,12 @@ def same_content(one: Message, other: Message) -> bool:
 
 
 def _substance(content: tuple[Block, ...]) -> Hashable:
-    calls = tuple((call.name, _canonical(call.arguments)) for call in calls_of(content))
-    return text_of(content), calls, tuple(_canonical(block.json) for block in content if isinstance(block, Opaque))
+    calls = tuple((call.name, canonical(call.arguments)) for call in calls_of(content))
+    return text_of(content), calls, tuple(canonical(block.json) for block in content if isinstance(block, Opaque))
 
 
-def _canonical(text: str) -> str:
+def canonical(text: str) -> str:
+    """A JSON text with sorted keys and without a cache mark; what is no JSON as it is."""
     try:
         value = decode_json(text.encode("utf-8", "surrogatepass"), "value")
         if isinstance(value, dict):
@@ -117,13 +118,19 @@ def extra(element: Mapping[Any, Any], *known: str) -> str:
     return compact(others) if others else ""
 
 
-def native(old: Any, before: Sequence[Block], after: Sequence[Block]) -> Any:
+def text_part(said: str) -> Any:
+    """A text as an element of a content list, in the form of Chat Completions, Anthropic and LangChain."""
+    return {"type": "text", "text": said}
+
+
+def native(old: Any, before: Sequence[Block], after: Sequence[Block], fresh: Callable[[str], Any] = text_part) -> Any:
     """The native content `old`, whose blocks are `before`, with the blocks `after` instead.
 
     A text stays a text and a list stays a list. Elements whose block did not change are the same objects; a changed
-    text keeps its element's other fields. Anything that is neither text nor list becomes a text.
+    text keeps its element's other fields; `fresh` makes an element of a text that has none. Anything that is neither
+    text nor list becomes a text. Raises FormatError for blocks that do not fit.
     """
-    if not isinstance(old, list | tuple):
+    if not isinstance(old, list | tuple) or len(old) != len(before):
         if any(not isinstance(block, Text) for block in after):
             raise FormatError("a content that is a text cannot hold other blocks than text")
         return text_of(tuple(after))
@@ -136,17 +143,17 @@ def native(old: Any, before: Sequence[Block], after: Sequence[Block]) -> Any:
             at = same + 1
             continue
         changed = next((place for place in range(at, len(before)) if isinstance(before[place], Text)), None)
-        found.append(_element(block, None if changed is None else old[changed]))
+        found.append(_element(block, None if changed is None else old[changed], fresh))
         at = at if changed is None else changed + 1
     return found
 
 
-def _element(block: Block, shape: Any) -> Any:
+def _element(block: Block, shape: Any, fresh: Callable[[str], Any]) -> Any:
     """A new element for a changed block, in the form of the text element `shape` where there is one."""
     if isinstance(block, Text):
-        if isinstance(shape, str):
-            return block.text
-        return {**(shape if isinstance(shape, Mapping) else {"type": "text"}), "text": block.text}
+        if isinstance(shape, Mapping):
+            return {**shape, "text": block.text}
+        return block.text if isinstance(shape, str) else fresh(block.text)
     if isinstance(block, Opaque):
         return decode_json(block.json.encode("utf-8", "surrogatepass"), "a replaced block")
     raise FormatError(f"a tool result cannot hold a {type(block).__name__} block")

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -26,6 +25,7 @@ def pack_tree(files: Mapping[str, bytes], name: str) -> Source:
     return Source(b"{" + b",".join(rows) + b"}", name)
 
 
-def natural(path: str) -> tuple[Any, ...]:
-    """Sorts `event-2` before `event-10`."""
-    return tuple(int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path))
+def natural(path: str) -> tuple[tuple[int, str], ...]:
+    """Sorts `event-2` before `event-10`: texts and numbers alternate, and a longer number is a greater one."""
+    pieces = enumerate(re.split(r"(\d+)", path))
+    return tuple((len(piece.lstrip("0")) if place % 2 else 0, piece) for place, piece in pieces)

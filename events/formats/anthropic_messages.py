@@ -10,9 +10,10 @@ from typing import Any
 
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
 from refold.events._events import Usage
-from refold.events.formats import _api, _exchanges
+from refold.events.formats import _api
 from refold.events.formats._api import Api, Complain
-from refold.events.formats._exchanges import glimpse
+from refold.events.formats._cassette import is_cassette
+from refold.events.formats._exchanges import glimpse, inside
 from refold.events.formats._fields import Object, arguments, array, compact, number, obj, objects, text, usage
 from refold.events.formats._messages import Message, Path, extra, part, parts, text_of
 from refold.events.formats._source import Format, Session, Source
@@ -104,7 +105,8 @@ def _said(block: Any) -> Block:
         return Reasoning(text(block.get("thinking")), text(block.get("signature")), left)
     if kind == "tool_use":
         written = arguments(block.get("input"))
-        return ToolUse(text(block.get("id")), text(block.get("name")), written, extra(block, "type", "id", "name", "input"))
+        left = extra(block, "type", "id", "name", "input")
+        return ToolUse(text(block.get("id")), text(block.get("name")), written, left)
     return part(block)
 
 
@@ -145,7 +147,7 @@ def _answers(response: Object, complain: Complain) -> list[Message]:
     for edit in objects(obj(response.get("context_management")).get("applied_edits")):
         cleared = number(edit.get("cleared_tool_uses"))
         if cleared:
-            complain(f"the server cleared {cleared} tool results from a prompt ({text(edit.get('type'))}); it does not say which")
+            complain(f"the server cleared {cleared} tool results from a prompt and does not say which")
     return _assistant(response["content"], response.get("usage"), _STOPS.get(text(response.get("stop_reason")), ""))
 
 
@@ -161,10 +163,10 @@ API = Api("messages", b"api.anthropic.com", is_message, messages, _system, _answ
 
 def detect(source: Source) -> bool:
     """Blocks, instructions beside the list, tool schemas or answers as only this API has them."""
-    if _exchanges.is_cassette(source, API.host):
+    if is_cassette(source, API.host):
         return True
     value = glimpse(source)
-    found = _exchanges.inside(value, (), API.key, is_message)
+    found = inside(value, (), API.key, is_message)
     return is_own(value) or any(
         any(map(is_own, each.items)) or _is_request(each.body) or obj(each.response).get("type") == "message"
         for each in found
@@ -172,7 +174,8 @@ def detect(source: Source) -> bool:
 
 
 def _is_request(body: Object) -> bool:
-    return isinstance(body.get("system"), str | list) or any("input_schema" in tool for tool in objects(body.get("tools")))
+    own_tools = any("input_schema" in tool for tool in objects(body.get("tools")))
+    return own_tools or isinstance(body.get("system"), str | list)
 
 
 def read(source: Source) -> tuple[Session, ...]:

@@ -7,24 +7,21 @@ is a session of its own, whether it has its own lines (`isSidechain`) or travels
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
-from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
+from refold.events._blocks import Block, Opaque, Text
 from refold.events._errors import FormatError
-from refold.events._events import Overflow, ToolResult, Usage
+from refold.events._events import Overflow, ToolResult
+from refold.events.formats._claude_parts import answer_of, content_of, is_made_up, message_blocks, usage_of
 from refold.events.formats._falls import falls
-from refold.events.formats._fields import Object, arguments, array, compact, millis, obj, objects, result_blocks, text
-from refold.events.formats._fields import usage as buckets
+from refold.events.formats._fields import Object, array, compact, millis, obj, objects, result_blocks, text
 from refold.events.formats._journal import Journal
 from refold.events.formats._lines import glance, records
-from refold.events.formats._messages import extra
 from refold.events.formats._source import Format, Session, Source
 
 MAIN = ""  # the thread that is no sub-agent
-SYNTHETIC = "<synthetic>"
-CLEARED = (Text("[Old tool result content cleared]"),)  # what Claude Code sends; the transcript does not hold it
+# Claude Code's words for a result without its content. What it really sent is not in the transcript.
+CLEARED = (Text("[Old tool result content cleared]"),)
 INTERRUPTED = "[Request interrupted by user"
 TASK_NOTIFICATION = "<task-notification>"
 LOCAL_OUTPUT = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>", "<bash-stderr>")
@@ -128,7 +125,9 @@ class _Reader:
         self.parents = {text(line.get("uuid")): text(line.get("parentUuid")) for line in lines}
         self.known = Counter(text(line.get("uuid")) for line in lines)
         self.keys: dict[str, str] = {}  # the uuid of an answer's line: the answer
+        self.told: set[str] = set()  # answers that are written
         self.answers: dict[str, list[Object]] = defaultdict(list)
+        self.repeats: set[int] = set()  # a resumed process writes the last record again
         self.summaries: dict[int, Object] = {}  # the place of a compaction's boundary: its summary line
         self.prompted: set[str] = set()
         self.version = ""
@@ -137,11 +136,19 @@ class _Reader:
 
     def read(self) -> None:
         boundary: int | None = None
+        said: dict[str, Any] = {}
         for place, line in enumerate(self.lines):
+            if line.get("type") in ("user", "assistant"):
+                uuid, content = text(line.get("uuid")), content_of(line)
+                if uuid in said and said[uuid] == content:
+                    self.repeats.add(place)
+                    continue
+                if uuid:
+                    said[uuid] = content
             if line.get("type") == "assistant":
                 boundary = None
-                if not _made_up(line):
-                    self.answers[_answer(line)].append(line)
+                if not is_made_up(line):
+                    self.answers[answer_of(line)].append(line)
             elif line.get("subtype") == "compact_boundary":
                 boundary = place
             elif line.get("isCompactSummary") is True and boundary is not None:
@@ -162,6 +169,9 @@ class _Reader:
 
     def _line(self, place: int, line: Object) -> None:
         match line.get("type"):
+            case "user" | "assistant" if place in self.repeats:
+                self._resumed(line)
+                self.journal.note("a record that stands in the file twice was taken once")
             case "user":
                 self._resumed(line)
                 self._user(line)
@@ -200,6 +210,8 @@ class _Reader:
             if not any(line is summary for summary in self.summaries.values()):
                 self._compact({}, line)
             return
+        if line.get("isVisibleInTranscriptOnly") is True:
+            return
         time, key = millis(line.get("timestamp")), text(line.get("uuid"))
         results = [part for part in objects(content) if part.get("type") == "tool_result"]
         for part in results:
@@ -210,9 +222,9 @@ class _Reader:
                 is_error=part.get("is_error") is True,
                 key=key,
             )
-        rest = _blocks(content)
+        rest = message_blocks(content)
         if results:
-            rest = _blocks([part for part in array(content) if not any(part is result for result in results)])
+            rest = message_blocks([part for part in array(content) if not any(part is result for result in results)])
         if rest:
             self._said(line, time, rest, key, beside_results=bool(results))
 
@@ -260,22 +272,22 @@ class _Reader:
         return None
 
     def _assistant(self, line: Object) -> None:
-        if _made_up(line):
+        if is_made_up(line):
             self._made_up(line)
             return
-        answer, uuid = _answer(line), text(line.get("uuid"))
-        known = answer in self.keys
-        self.keys[uuid] = self.keys[answer] = answer
-        if known:
+        answer, uuid = answer_of(line), text(line.get("uuid"))
+        self.keys[uuid] = answer
+        if answer in self.told:
             return
+        self.told.add(answer)
         self.asked = True
         lines = self.answers[answer]
-        parts = [(millis(each.get("timestamp")), block) for each in lines for block in _blocks(_content(each))]
+        parts = [(millis(each.get("timestamp")), block) for each in lines for block in message_blocks(content_of(each))]
         self.journal.request(self.clock or millis(line.get("timestamp")))
         self.journal.answer(
             millis(lines[-1].get("timestamp")),
             tuple(block for _, block in parts),
-            usage=_usage(lines),
+            usage=usage_of(lines),
             interrupted=any(each.get("isAbortedMidStream") is True for each in lines),
             model=text(obj(line.get("message")).get("model")),
             key=answer,
@@ -285,7 +297,7 @@ class _Reader:
 
     def _made_up(self, line: Object) -> None:
         self.journal.note("answers that Claude Code wrote itself (model <synthetic>, API errors) are left out")
-        said = " ".join(block.text for block in _blocks(_content(line)) if isinstance(block, Text))
+        said = " ".join(block.text for block in message_blocks(content_of(line)) if isinstance(block, Text))
         if line.get("isApiErrorMessage") is True and TOO_LONG in said.casefold():
             time = millis(line.get("timestamp"))
             self.journal.request(self.clock or time)
@@ -297,7 +309,7 @@ class _Reader:
         kind = text(attachment.get("type"))
         time, key = millis(line.get("timestamp")), text(line.get("uuid"))
         if kind == "queued_command":
-            self.journal.user(time, _blocks(attachment.get("prompt")), "user", key)
+            self.journal.user(time, message_blocks(attachment.get("prompt")), "user", key)
         elif kind not in LOCAL_ATTACHMENTS and not (kind == "hook_success" and not attachment.get("content")):
             self.journal.user(time, (Opaque(compact(attachment)),), f"attachment/{kind}", key)
 
@@ -332,7 +344,7 @@ class _Reader:
             journal.note("a compaction left no summary")
             content: tuple[Block, ...] = ()
         else:
-            content = _blocks(_content(summary))
+            content = message_blocks(content_of(summary))
         key = text((summary or boundary).get("uuid"))
         if not content and gone == len(journal.nodes):
             journal.rewind(time, 0)
@@ -357,60 +369,6 @@ class _Reader:
             self.journal.note(f"a micro-compaction names {len(named)} results that are not on the surface")
         if report.get("clearedAttachmentUUIDs"):
             self.journal.note("attachments that a micro-compaction cleared stay on the surface")
-
-
-def _answer(line: Object) -> str:
-    """What holds the lines of one model call together; a line without it is a call of its own."""
-    return text(obj(line.get("message")).get("id")) or text(line.get("uuid"))
-
-
-def _made_up(line: Object) -> bool:
-    return obj(line.get("message")).get("model") == SYNTHETIC or line.get("isApiErrorMessage") is True
-
-
-def _content(line: Object) -> Any:
-    return obj(line.get("message")).get("content")
-
-
-def _usage(lines: list[Object]) -> Usage | None:
-    """The prompt's side is the same on every line; the output's grows, and the last line has most of it."""
-    report = next(chain((u for u in map(_report, reversed(lines)) if u), ({},)))
-    return buckets(
-        report.get("input_tokens"),
-        report.get("output_tokens"),
-        report.get("cache_read_input_tokens"),
-        report.get("cache_creation_input_tokens"),
-    )
-
-
-def _report(line: Object) -> Object:
-    return obj(obj(line.get("message")).get("usage"))
-
-
-def _blocks(content: Any) -> tuple[Block, ...]:
-    if isinstance(content, str):
-        return (Text(content),) if content else ()
-    return tuple(_each(array(content)))
-
-
-def _each(parts: list[Any]) -> Iterator[Block]:
-    for part in parts:
-        match part:
-            case {"type": "text", "text": str(said)}:
-                yield Text(said, extra(part, "type", "text"))
-            case {"type": "thinking", "thinking": str(thought)}:
-                yield Reasoning(thought, text(part.get("signature")), extra(part, "type", "thinking", "signature"))
-            case {"type": "tool_use"}:
-                yield ToolUse(
-                    text(part.get("id")),
-                    text(part.get("name")),
-                    arguments(part.get("input")),
-                    extra(part, "type", "id", "name", "input"),
-                )
-            case str(said):
-                yield Text(said)
-            case _:
-                yield Opaque(compact(part))
 
 
 FORMAT = Format(

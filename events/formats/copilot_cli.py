@@ -106,7 +106,7 @@ class _Reader:
             case "assistant.reasoning":
                 self.thought = data
             case "tool.execution_start":
-                if data.get("toolCallId") not in self.calls:
+                if text(data.get("toolCallId")) not in self.calls:
                     journal.note("a tool that no answer asked for was run")
             case "tool.execution_complete":
                 self._result(data, time, key)

@@ -154,7 +154,7 @@ class _Reader:
         calls = tuple(
             ToolUse(text(call.get("id")), text(call.get("name")), arguments(call.get("args")))
             for call in _calls(record)
-            if call.get("id") not in named
+            if text(call.get("id")) not in named
         )
         self.journal.request(self.clock or time)
         content = (*content, *calls)

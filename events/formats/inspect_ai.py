@@ -1,6 +1,6 @@
 """Inspect (inspect_ai) eval logs, as JSON or as `.eval` archives: each sample is a session.
 
-Rules: spec/formats/inspect_ai.md. A step is one `model` event, which holds the whole prompt: what the next one adds,
+A step is one `model` event, which holds the whole prompt: what the next one adds,
 drops or clears is read from the difference. Calls on another conversation (a sub-agent's, a grader's) are sessions of
 their own. Long texts stand in `attachments` (older logs: `transcript.content`) and are put back.
 """
@@ -75,7 +75,7 @@ def _sample(sample: Object) -> tuple[Session, ...]:
 def _flat(events: Any) -> list[tuple[Object, tuple[str, ...]]]:
     """Every event, and the tools or subtasks that older logs nest it in."""
     found: list[tuple[Object, tuple[str, ...]]] = []
-    waiting = [(event, ()) for event in reversed(objects(events))]
+    waiting: list[tuple[Object, tuple[str, ...]]] = [(event, ()) for event in reversed(objects(events))]
     while waiting:
         event, inside = waiting.pop()
         found.append((event, inside))

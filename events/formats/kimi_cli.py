@@ -1,6 +1,6 @@
 """Kimi CLI and Kimi Code sessions: `context.jsonl` (the messages, with bookkeeping) and `wire.jsonl` (what happened).
 
-Rules: spec/formats/kimi_cli.md, and for the context file the writer's own order: `_usage` before an answer is what
+The context file follows its writer's order: `_usage` before an answer is what
 the request took in, `_usage` behind it the same and the answer. It knows no cached tokens. A revert or a compaction
 rewrites the context file, so none shows in it.
 """
@@ -9,7 +9,7 @@ from refold.events._blocks import Block, Text
 from refold.events._errors import FormatError
 from refold.events._events import Usage
 from refold.events.formats._falls import falls
-from refold.events.formats._fields import Object, blocks, compact, number, obj, result_blocks, text, tool_uses
+from refold.events.formats._fields import Object, blocks, compact, number, result_blocks, text, tool_uses
 from refold.events.formats._journal import Journal
 from refold.events.formats._kimi_parts import answer_blocks
 from refold.events.formats._kimi_wire import is_wire, read_wire

@@ -1,6 +1,6 @@
-"""mini-swe-agent trajectories (`.traj.json`): a message list that only grows, with the full API response of each answer.
+"""mini-swe-agent trajectories (`.traj.json`): a message list that only grows, each answer with its API response.
 
-Rules: spec/formats/mini_swe_agent.md. A step is one assistant message. Formats before 1.1 have no call ids: the
+A step is one assistant message. Formats before 1.1 have no call ids: the
 command stands in a fenced block, its result is the next user message. The run ends with an `exit` message, which no
 model sees; the last call (submit) has no result.
 """
@@ -11,7 +11,19 @@ from typing import Any
 from refold.events._blocks import Block, Reasoning, Text
 from refold.events._errors import FormatError
 from refold.events.formats._falls import falls
-from refold.events.formats._fields import Object, blocks, compact, millis, obj, objects, openai_usage, result_blocks, text, tool_uses
+from refold.events.formats._fields import (
+    Object,
+    array,
+    blocks,
+    compact,
+    millis,
+    obj,
+    objects,
+    openai_usage,
+    result_blocks,
+    text,
+    tool_uses,
+)
 from refold.events.formats._journal import Journal
 from refold.events.formats._source import Format, Session, Source
 
@@ -54,10 +66,13 @@ def _messages(document: Any) -> list[Any] | None:
     if isinstance(document, dict):
         named = text(document.get("trajectory_format")).startswith("mini-swe-agent")
         messages = document.get("messages")
-        return messages if (named or "mini_version" in obj(document.get("info"))) and isinstance(messages, list) else None
-    told = [text(message.get("content")) for message in objects(document) if message.get("role") in ("user", "assistant")]
-    tagged = any("```mswea_bash_command" in each or RETURN_CODE.match(each) for each in told)
-    return document if isinstance(document, list) and tagged else None
+        named = named or "mini_version" in obj(document.get("info"))
+        return messages if named and isinstance(messages, list) else None
+    for message in objects(document):
+        said = text(message.get("content"))
+        if (message.get("role") == "assistant" and "```mswea_bash_command" in said) or RETURN_CODE.match(said):
+            return array(document)
+    return None
 
 
 class _Reader:
@@ -98,7 +113,9 @@ class _Reader:
         calls = tool_uses(message.get("tool_calls"))
         thought = text(message.get("reasoning_content"))
         content: tuple[Block, ...] = (
-            *((Reasoning(thought),) if thought else ()), *blocks(message.get("content")), *calls
+            *((Reasoning(thought),) if thought else ()),
+            *blocks(message.get("content")),
+            *calls,
         )
         self.count += 1
         self.journal.context(model=self.model or text(response.get("model")))
@@ -130,7 +147,7 @@ def _failed(extra: Object, content: tuple[Block, ...]) -> bool:
     if "returncode" in extra or extra.get("exception_info"):
         return extra.get("returncode") not in (0, None) or bool(extra.get("exception_info"))
     told = RETURN_CODE.match(content[0].text) if content and isinstance(content[0], Text) else None
-    return bool(told) and int(told[1]) != 0
+    return told is not None and told[1].strip("-0") != ""
 
 
 FORMAT = Format(

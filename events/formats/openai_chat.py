@@ -10,7 +10,7 @@ from typing import Any
 
 from refold.events._blocks import Block, Opaque, Reasoning, ToolUse
 from refold.events._events import Usage
-from refold.events.formats import _api, _exchanges
+from refold.events.formats import _api, _exchanges, anthropic_messages, openai_responses
 from refold.events.formats._api import Api, Complain
 from refold.events.formats._fields import Object, arguments, compact, number, obj, objects, text, usage
 from refold.events.formats._messages import Message, Path, extra, parts
@@ -22,7 +22,6 @@ _STOPS = {"length": "max-tokens", "content_filter": "error"}
 
 
 def is_message(value: Any) -> bool:
-    """A message by its role. A list that only Anthropic's API takes is not this format's."""
     return isinstance(value, dict) and value.get("role") in ROLES and ("content" in value or "tool_calls" in value)
 
 
@@ -120,6 +119,9 @@ API = Api("messages", b"/chat/completions", is_message, messages, lambda body: N
 
 
 def detect(source: Source) -> bool:
+    """A list of messages that has no sign of another API's: text alone looks the same in all of them."""
+    if anthropic_messages.detect(source) or openai_responses.detect(source):
+        return False
     return _exchanges.detected(source, API.key, API.host, is_message)
 
 

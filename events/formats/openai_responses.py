@@ -9,7 +9,7 @@ everything before it.
 from collections.abc import Mapping
 from typing import Any
 
-from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
+from refold.events._blocks import Block, Opaque, Reasoning, ToolUse
 from refold.events._events import Usage
 from refold.events.formats import _api, _exchanges
 from refold.events.formats._api import Api, Complain
@@ -102,15 +102,15 @@ def _system(body: Object) -> str | None:
     return text(body.get("instructions")) or None
 
 
-API = Api("input", b"/v1/responses", is_item, messages, _system, _answers)
+def _text_part(said: str) -> Any:
+    return {"type": "input_text", "text": said}
+
+
+API = Api("input", b"/v1/responses", is_item, messages, _system, _answers, _text_part)
 
 
 def detect(source: Source) -> bool:
-    return _exchanges.detected(source, API.key, API.host, _is_own)
-
-
-def _is_own(value: Any) -> bool:
-    return is_item(value)
+    return _exchanges.detected(source, API.key, API.host, is_item)
 
 
 def read(source: Source) -> tuple[Session, ...]:

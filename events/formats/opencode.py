@@ -1,11 +1,12 @@
 """OpenCode: one export (`{info, messages: [{info, parts}]}`), or its storage directory packed by `pack_tree`.
 
 A directory is one document of path to record (`session/...`, `message/<session>/...`, `part/<message>/...`) and may
-hold several sessions, sub-agents among them (`parentID`). Rules: spec/formats/opencode.md and OpenCode's own
-`toModelMessages` and `filterCompacted`. A step is one assistant message, or where a message holds several, what
+hold several sessions, sub-agents among them (`parentID`). Rules: OpenCode's own `toModelMessages` and
+`filterCompacted`. A step is one assistant message, or where a message holds several, what
 stands between a step-finish and the next step-start. A tool part is the call and its result in one.
 """
 
+from heapq import heappop, heappush
 from types import MappingProxyType
 from typing import Any
 
@@ -126,7 +127,7 @@ class _Reader:
     def __init__(self, session: Record, damage: list[str]) -> None:
         self.record = session
         self.journal = Journal()
-        self.pruned: list[tuple[int, str]] = []  # when, and the key of the result that was cleared then
+        self.pruned: list[tuple[int, str]] = []  # a heap: when, and the key of the result that was cleared then
         for problem in damage:
             self.journal.damaged(problem)
 
@@ -188,7 +189,7 @@ class _Reader:
         elif info.get("summary") is True and info.get("finish"):
             self._compaction(text(info.get("parentID")), key)
         if obj(info.get("error")):
-            journal.end_turn(reason="aborted" if info["error"].get("name") == "MessageAbortedError" else "error")
+            journal.outcome = "aborted" if info["error"].get("name") == "MessageAbortedError" else "error"
 
     def _step(self, info: Object, parts: list[Object], key: str, *, alone: bool) -> None:
         journal, times = self.journal, obj(info.get("time"))
@@ -220,23 +221,21 @@ class _Reader:
         end = number(times.get("end"))
         match state.get("status"):
             case "completed":
-                content = (Text(text(state.get("output"))), *(Opaque(compact(each)) for each in array(state.get("attachments"))))
-                self.journal.result(end, call_id, content, key=key)
+                files = tuple(Opaque(compact(each)) for each in array(state.get("attachments")))
+                self.journal.result(end, call_id, (Text(text(state.get("output"))), *files), key=key)
                 if number(times.get("compacted")):
-                    self.pruned.append((number(times["compacted"]), key))
+                    heappush(self.pruned, (number(times["compacted"]), key))
             case "error":
-                said = obj(state.get("metadata")).get("output") if obj(state.get("metadata")).get("interrupted") else None
-                shown = said if isinstance(said, str) else text(state.get("error"))
+                told = obj(state.get("metadata"))
+                kept = told.get("output") if told.get("interrupted") is True else None
+                shown = kept if isinstance(kept, str) else text(state.get("error"))
                 self.journal.result(end, call_id, (Text(shown),), is_error=True, key=key)
 
     def _prune(self, now: int) -> None:
         """Results that OpenCode's pruning had cleared by then are sent as a placeholder from then on."""
-        due = sorted(each for each in self.pruned if each[0] <= now)
-        if not due:
-            return
-        self.pruned = [each for each in self.pruned if each[0] > now]
-        self.journal.settle()
-        for time, key in due:
+        while self.pruned and self.pruned[0][0] <= now:
+            time, key = heappop(self.pruned)
+            self.journal.settle()
             at = next((at for at, node in enumerate(self.journal.nodes) if node.key == key), None)
             if at is not None:
                 self.journal.clear(time, at, CLEARED, key)
@@ -322,7 +321,8 @@ def _input(state: Object) -> str:
 
 def _answered(parts: list[Object]) -> int:
     """When the model had said everything: the tools start then at the earliest."""
-    starts = [number(obj(obj(part.get("state")).get("time")).get("start")) for part in parts if part.get("type") == "tool"]
+    tools = [obj(part.get("state")) for part in parts if part.get("type") == "tool"]
+    starts = [number(obj(state.get("time")).get("start")) for state in tools]
     return min((start for start in starts if start), default=0)
 
 

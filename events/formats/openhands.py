@@ -1,7 +1,7 @@
 """OpenHands, both generations: V0 (evaluation output, one instance a line; or a trajectory, a list of events) and V1
 (a conversation directory packed by `pack_tree`, or its events as a list or one a line).
 
-V0 rules: spec/formats/openhands.md. A step is one distinct `tool_call_metadata.model_response.id`; the response and
+V0: a step is one distinct `tool_call_metadata.model_response.id`; the response and
 its usage are copied into action and observation and count once. A result answers its `tool_call_id`, or the action
 that its `cause` names. An `error` observation without either tells of a call whose answer is not in the log. Ids such
 as `toolu_01` start again in each instance.
@@ -17,7 +17,6 @@ from refold.events.formats._fields import (
     array,
     compact,
     millis,
-    number,
     obj,
     objects,
     openai_usage,
@@ -113,7 +112,7 @@ class _Instance:
         self.above: list[tuple[Journal, str, str]] = []  # who waits: its journal, its name, its call
         self.done: list[Session] = []
         self.response = ""
-        self.calls: dict[Any, str] = {}
+        self.calls: dict[str, str] = {}  # by the action that made it
 
     def finish(self) -> tuple[Session, ...]:
         while self.above:
@@ -166,15 +165,13 @@ class _Instance:
                 self.here.context(model=model)
             self.here.request(time)
             content = _answer(message) if message else _action_text(kind, args, call_id)
-            self.here.answer(
-                time, content, usage=openai_usage(response.get("usage")), model=model, key=event.get("id")
-            )
+            self.here.answer(time, content, usage=openai_usage(response.get("usage")), model=model, key=event.get("id"))
         if kind == "message" and not metadata:
             return
         asked = next((call for call in tool_uses(message.get("tool_calls")) if call.id == call_id), None)
         name = asked.name if asked else text(metadata.get("function_name")) or kind
         self.here.call(time, call_id, name, asked.arguments if asked else compact(args))
-        self.calls[event.get("id")] = call_id
+        self.calls[compact(event.get("id"))] = call_id
         if kind == "delegate":
             self.above.append((self.here, self.name, call_id))
             self.here, self.name = Journal(), f"{self.name}:{call_id}"
@@ -188,7 +185,9 @@ class _Instance:
             if known:
                 self.here.user(time, known, "recall", event.get("id"))
             return
-        call_id = text(obj(event.get("tool_call_metadata")).get("tool_call_id")) or self.calls.get(event.get("cause"))
+        call_id = text(obj(event.get("tool_call_metadata")).get("tool_call_id")) or None
+        if call_id is None and event.get("cause") is not None:
+            call_id = self.calls.get(compact(event["cause"]))
         failed = kind == "error" or event.get("success") is False
         if call_id is not None:
             content = (*result_blocks(event.get("content")), *_images(obj(event.get("extras"))))
@@ -241,7 +240,8 @@ def _recalled(extras: Object) -> tuple[Block, ...]:
 
 
 def _images(extras: Object) -> tuple[Block, ...]:
-    urls = array(extras.get("image_urls")) or [url for url in [extras.get("screenshot")] if isinstance(url, str) and url]
+    shot = text(extras.get("screenshot"))
+    urls = array(extras.get("image_urls")) or ([shot] if shot else [])
     return tuple(Opaque(compact({"type": "image_url", "url": url})) for url in urls)
 
 

@@ -1,8 +1,8 @@
 """pi's session files (badlogic/pi-mono, also openclaw and kimchi): one record a line, v3 a tree of them.
 
-Rules: pi's own `buildSessionContext` and `transformMessages`, spec'd in spec/formats/pi.md. A step is one assistant
-line. An aborted or failed answer is no part of any later prompt, so it is taken off the surface again. After a
-compaction the context is the summary and the entries from the first kept one on, which stand before its line.
+Rules: pi's own `buildSessionContext` and `transformMessages`. A step is one assistant line. An aborted or failed
+answer is no part of any later prompt, so it is taken off the surface again. After a compaction the context is the
+summary and the entries from the first kept one on, which stand before its line.
 """
 
 from collections.abc import Hashable
@@ -129,7 +129,7 @@ class _Reader:
         path.reverse()
         last = next((place for place in reversed(range(len(path))) if path[place] in self.summaries), None)
         if last is None:
-            return [key for key in path]
+            return list(path)
         kept = self.summaries[path[last]]
         start = path.index(kept) if kept in path[:last] else last
         rest = path[start:last] + path[last + 1 :]
@@ -179,15 +179,14 @@ class _Reader:
             journal.context(provider=text(message.get("provider")), model=model)
         content = _answer_blocks(message.get("content"))
         report = obj(message.get("usage"))
-        spent = usage(
-            report.get("input"), report.get("output"), report.get("cacheRead"), report.get("cacheWrite")
-        )
+        spent = usage(report.get("input"), report.get("output"), report.get("cacheRead"), report.get("cacheWrite"))
         journal.request(asked)
         journal.answer(answered, content, usage=spent, interrupted=failed, model=model, key=key)
         journal.calls(answered, content)
         if failed:
             journal.end_step(answered)
             journal.rewind(answered, len(journal.nodes) - 1)
+            journal.outcome = text(message.get("stopReason"))
 
     def _compaction(self, time: int, entry: Object, key: str) -> None:
         kept = entry.get("firstKeptEntryId")

@@ -1,6 +1,6 @@
 """SWE-agent trajectories (`.traj`): the prompt in `history`, what each step did in `trajectory`.
 
-Rules: spec/formats/swe_agent.md. A step is one assistant message. With function calling a result names its calls in
+A step is one assistant message. With function calling a result names its calls in
 `tool_call_ids`; before, the next user message is the result. The last observation stands in `trajectory` alone: no
 model was sent it. Usage is known in total only. History processors shorten old observations when a request is made
 and the history keeps them whole; where a step tells its `query`, that is what was sent, and the difference is read
@@ -142,7 +142,7 @@ class _Reader:
         shortening = [text(each.get("type")) for each in processors if each.get("type") != "cache_control"]
         if shortening and not any(step.get("query") for step in self.trajectory):
             self.journal.note(
-                f"history processors ({', '.join(shortening)}) may have shortened what was sent; the file keeps it whole"
+                f"history processors ({', '.join(shortening)}) may have shortened what was sent; the file has it whole"
             )
 
 

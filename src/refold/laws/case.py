@@ -1,13 +1,14 @@
 """One session under one policy: what every law looks at, worked out once and only when a law asks."""
 
 from functools import cached_property
-from itertools import pairwise
 
-from refold.events import Event, RefoldError
+from refold.events import Block, Event, RefoldError
 from refold.laws.live import Run, play
 from refold.laws.script import Script
 from refold.prompt import prompt_bytes
 from refold.reducer import Dsh, Message, Meter, Mode, Policy, Reducer, View
+from refold.reducer._queue import cut_content
+from refold.reducer._view import Node
 from refold.reducer.presets import none
 
 
@@ -26,6 +27,8 @@ class Case:
         self.policy, self.script = policy, script
         self.meter: Meter = Dsh(script.version) if meter is None else meter
         self._bytes: dict[Message, bytes] = {}
+        self._prices: dict[Message, int] = {}
+        self._cuts: dict[tuple[int, Message], tuple[tuple[Block, ...], int] | None] = {}
 
     def reducer(self, mode: Mode) -> Reducer:
         return Reducer(self.policy, self.meter, mode)
@@ -61,6 +64,19 @@ class Case:
             self._bytes[message] = prompt_bytes((message,))
         return self._bytes[message]
 
+    def price(self, message: Message) -> int:
+        """A message's tokens, counted anew (once)."""
+        if message not in self._prices:
+            self._prices[message] = self.meter.estimator.message(message)
+        return self._prices[message]
+
+    def cut(self, index: int, node: Node) -> tuple[tuple[Block, ...], int] | None:
+        """What a part of the policy makes of a node, and its price; None where it would not be smaller."""
+        key = index, node.message
+        if key not in self._cuts:
+            self._cuts[key] = cut_content(self.policy.parts[index], self.meter, node)
+        return self._cuts[key]
+
     def prompt(self, messages: tuple[Message, ...]) -> list[bytes]:
         return [text for message in messages if (text := self.text(message))]
 
@@ -78,7 +94,3 @@ def difference(one: View, other: View) -> str:
     found = [name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name)]
     return f"the views differ in {', '.join(found)}" if found else "the views differ"
 
-
-def steps_apart(run: Run) -> list[tuple[int, int]]:
-    """The stretches of a log from one request to the next, as view numbers."""
-    return [(before.at, after.at) for before, after in pairwise(run.sent)]

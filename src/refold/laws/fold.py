@@ -4,13 +4,13 @@ from itertools import pairwise
 
 import msgspec
 
-from refold.events import Event, StepStart, SurfaceError, SurfaceEvent
+from refold.events import Event, StepStart, SurfaceError
 from refold.events._reorder import Reorder
 from refold.laws.case import Case, LawBroken, difference
 from refold.laws.live import play
 from refold.reducer import Operation, Reducer, View, dump, load
 
-SPLITS = 4
+SPLITS = 3
 
 
 def pure(case: Case) -> None:

@@ -87,13 +87,14 @@ class Sent(Struct, frozen=True):
     """A request: what the model was sent of view number `at`.
 
     `operations` are those put into force since the request before; `quiet` says that nobody else replaced or took
-    back a node since, and that system text and tools stayed.
+    back a node since, and that system text and tools stayed; `same_process` that refold was not started again.
     """
 
     at: int
     messages: tuple[Message, ...]
     operations: tuple[Operation, ...]
     quiet: bool
+    same_process: bool
 
 
 class Run(Struct, frozen=True, dict=True):
@@ -158,7 +159,7 @@ class Host:
         self._beats: list[Beat] = []
         self._sent: list[Sent] = []
         self._since: list[Operation] = []
-        self._quiet = False
+        self._quiet = self._same_process = False
         self._cut = False
         self._provider = Provider()
         self._now = EPOCH_MS if script.timed else 0
@@ -300,9 +301,11 @@ class Host:
 
     def _send(self) -> None:
         messages = self.reducer.messages(self.view)
-        self._sent.append(Sent(len(self.events), messages, tuple(self._since), self._quiet))
+        self._sent.append(
+            Sent(len(self.events), messages, tuple(self._since), self._quiet, self._same_process)
+        )
         self._since.clear()
-        self._quiet = True
+        self._quiet = self._same_process = True
 
     def _overrun(self, acts: tuple[Rewrite | Compact, ...]) -> None:
         at, operations = len(self.events), ()
@@ -395,7 +398,7 @@ class Host:
         found = [node for _, node in surface.nodes(self.view) if isinstance(node.message, ToolResult)]
         if not found:
             return False
-        old = found[act.at % len(found)]
+        old = sorted(found, key=lambda node: self._labels[node.seq])[act.at % len(found)]
         assert isinstance(old.message, ToolResult)
         new = structs.replace(
             old.message,
@@ -467,6 +470,7 @@ class Host:
         else:
             self.view = self.reducer.fold_all(self.reducer.start(), self.events)
         self.views[-1] = self.view
+        self._same_process = False
 
 
 def committed(operation: Operation, seq: int, time: int) -> ToolResult:

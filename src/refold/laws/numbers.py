@@ -8,15 +8,18 @@ from refold.reducer import Part, Policy
 from refold.reducer.when import Batch, Idle, Pressure
 
 CONTEXT_WINDOW = 100_000
+MOST_COUNT = 12
+"""A number of a `ripe` up to this counts steps, turns or results; a larger one tokens."""
 MOST_POINTS = 400_000
 """No longer text is made, however large a policy's numbers are."""
 
 
 class Numbers(Struct, frozen=True):
-    """`sizes` of a result in code points, `aims` of reported tokens, `counts` of steps, turns or results that ripen
-    one, `tools` by name, `pauses` in milliseconds."""
+    """`small` and `large` sizes of a result in code points, which a policy leaves and may cut; `aims` of reported
+    tokens, `counts` of steps, turns or results that ripen one, `tools` by name, `pauses` in milliseconds."""
 
-    sizes: tuple[int, ...]
+    small: tuple[int, ...]
+    large: tuple[int, ...]
     aims: tuple[int, ...]
     counts: tuple[int, ...]
     tools: tuple[str, ...]
@@ -25,41 +28,45 @@ class Numbers(Struct, frozen=True):
 
 def numbers(policy: Policy) -> Numbers:
     """What a policy turns on, found in its own fields and those of its members."""
-    sizes, aims, counts, pauses = [0, 1, 300], [1000], [1], [60_000]
+    small, large, aims, counts, pauses = {0, 1}, {300}, {1000}, {1}, {60_000}
     tools = ["unlisted"]
     for part in policy.parts:
-        sizes += [size for line in (part.which.over_chars, *_hows(part)) if line for size in _around(line, 3)]
-        counts += [count for _, count in _ints(part.ripe) if count <= 12]
-        sizes += [size for _, tokens in _ints(part.ripe) if tokens > 12 for size in (2 * tokens, 4 * tokens + 8)]
+        line = max(part.which.over_chars, _kept(part))
+        small |= {line - 1, line, _kept(part), part.which.over_chars}
+        large |= {line + 1, 3 * line + 3}
+        for owner, number in _ints(part.ripe):
+            if number <= MOST_COUNT:
+                counts.add(number)
+            else:
+                large |= {2 * number, 4 * number + 8}
         for owner, number in _ints(part.when):
             if isinstance(owner, Idle):
-                pauses += [number * 1000 - 1, number * 1000, number * 1000 + 1]
+                pauses |= {number * 1000 - 1, number * 1000, number * 1000 + 1}
             elif isinstance(owner, Pressure):
-                aims += _around(CONTEXT_WINDOW * number // 1000, 2)
+                aims |= _around(CONTEXT_WINDOW * number // 1000)
             else:
-                aims += _around(number, 2)
+                aims |= _around(number)
             if isinstance(owner, Batch):
-                sizes += [2 * number, 4 * number + 200]
+                large |= {2 * number, 4 * number + 200}
         tools += [glob.replace("*", "x").replace("?", "x") for glob in (*part.which.tools, *part.which.deny)]
     return Numbers(
-        tuple(sorted({min(size, MOST_POINTS) for size in sizes})),
-        tuple(sorted(set(aims))),
-        tuple(sorted(set(counts))),
+        tuple(sorted(size for size in small if size >= 0)),
+        tuple(sorted({min(size, MOST_POINTS) for size in large})),
+        tuple(sorted(aims)),
+        tuple(sorted(counts)),
         tuple(dict.fromkeys(tools)),
-        tuple(sorted(set(pauses))),
+        tuple(sorted(pauses)),
     )
 
 
-def _hows(part: Part) -> Iterator[int]:
-    """The lengths a `how` keeps, one by one and together."""
-    found = [number for _, number in _ints(part.how)]
-    yield from found
-    kept = getattr(part.how, "kept", None)
-    yield kept if isinstance(kept, int) else sum(found)
+def _kept(part: Part) -> int:
+    """The code points that a `how` leaves, 0 where it does not say."""
+    kept = getattr(part.how, "kept", 0)
+    return kept if isinstance(kept, int) else 0
 
 
-def _around(line: int, times: int) -> list[int]:
-    return [max(0, line - 1), line, line + 1, times * line]
+def _around(line: int) -> set[int]:
+    return {max(0, line - 1), line, line + 1, 2 * line}
 
 
 def _ints(value: object) -> Iterator[tuple[object, int]]:

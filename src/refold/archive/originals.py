@@ -1,0 +1,65 @@
+"""The original tool results of a session, straight from its log: what each tool gave back, before anyone cut it."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from refold.archive.calls import Calls, answered, follow
+from refold.archive.receipt import Origin, hint_of
+from refold.events import Block, Event, Text, ToolResult
+
+
+class Original(msgspec.Struct, frozen=True):
+    """A tool result as it was first logged. `time` is in Unix milliseconds; `seq` its event's place in the log, None
+    where only the archive knows it, and `call_seq` that of the tool/call it answers, -1 where there is none."""
+
+    origin: Origin
+    content: tuple[Block, ...]
+    time: int = 0
+    is_error: bool = False
+    seq: int | None = None
+    call_seq: int = -1
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by nothing."""
+        return "".join(block.text for block in self.content if isinstance(block, Text))
+
+    @property
+    def hint(self) -> str:
+        return hint_of(self.origin.arguments)
+
+
+class Walk(msgspec.Struct, frozen=True):
+    """What must be known of a log so far to tell where its next result comes from."""
+
+    calls: Calls = ()
+    turn: int = -1
+    step: int = -1
+    results: int = 0
+
+    def origin(self, result: ToolResult) -> Origin:
+        """Where a result comes from that is the next to be logged."""
+        call = answered(self.calls, result)
+        before = self.results if (self.turn, self.step) == (result.turn, result.step) else 0
+        tool, arguments = (call.name, call.arguments) if call else ("", "")
+        return Origin(result.turn, result.step, before + 1, tool, result.call_id, arguments)
+
+    def after(self, event: Event) -> "Walk":
+        """The walk one event further."""
+        if isinstance(event, ToolResult) and event.replaces is None:
+            origin = self.origin(event)
+            return Walk(follow(self.calls, event), event.turn, event.step, origin.place)
+        calls = follow(self.calls, event)
+        return self if calls is self.calls else Walk(calls, self.turn, self.step, self.results)
+
+
+def originals(events: Iterable[Event]) -> Iterator[Original]:
+    """Every tool result that was appended, in log order. Replacements, the work of cutters, are passed over."""
+    walk = Walk()
+    for event in events:
+        if isinstance(event, ToolResult) and event.replaces is None:
+            call = answered(walk.calls, event)
+            origin, call_seq = walk.origin(event), call.seq if call else -1
+            yield Original(origin, event.content, event.time, event.is_error, event.seq, call_seq)
+        walk = walk.after(event)
