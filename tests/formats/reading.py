@@ -1,12 +1,11 @@
 """Reading an excerpt or a few made-up records, and what a model sees of them."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from refold.events import AssistantMessage, Event, FormatError, StepStart, Text, ToolResult
-from refold.events.formats._source import Format, Session, Source
+from refold.events import AssistantMessage, Event, StepStart, Text, ToolResult
+from refold.events.formats._source import Session, Source
 from refold.reducer import Message, Reducer, Reported, presets
 
 DATA = Path(__file__).parent.parent / "data" / "formats"
@@ -55,22 +54,3 @@ def answers(session: Session) -> list[AssistantMessage]:
 def results(session: Session) -> list[ToolResult]:
     """The results as they came, without those that were rewritten later."""
     return [event for event in of(session, ToolResult) if event.replaces is None]
-
-
-def broken(source: Source) -> Iterator[Source]:
-    """The source cut off at many places, and with one byte spoilt at as many."""
-    for at in range(1, len(source.data), max(1, len(source.data) // 60)):
-        yield Source(source.data[:at], f"cut at {at}")
-        yield Source(source.data[:at] + b"\x00" + source.data[at + 1 :], f"spoilt at {at}")
-
-
-def never_breaks(form: Format, source: Source) -> None:
-    """Broken input is refused with a FormatError, or read as sessions that a reducer can fold."""
-    for attempt in broken(source):
-        form.detect(attempt)
-        try:
-            sessions = form.read(attempt)
-        except FormatError:
-            continue
-        for session in sessions:
-            shown(session)

@@ -4,12 +4,13 @@ import json
 from typing import Any
 
 import pytest
+from tests.formats.breaking import never_breaks
+from tests.formats.checked import check
 from tests.formats.reading import (
     answers,
     excerpt,
     kinds,
     lines,
-    never_breaks,
     of,
     results,
     shown,
@@ -17,8 +18,20 @@ from tests.formats.reading import (
     where,
 )
 
-from refold.events import EndSeed, FormatError, Opaque, Overflow, Reasoning, Text, ToolCall, ToolResult, ToolUse
-from refold.events import SurfaceRewind, Usage, UserMessage
+from refold.events import (
+    EndSeed,
+    FormatError,
+    Opaque,
+    Overflow,
+    Reasoning,
+    SurfaceRewind,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolUse,
+    Usage,
+    UserMessage,
+)
 from refold.events.formats._source import Session, Source
 from refold.events.formats.claude_code import FORMAT
 
@@ -27,6 +40,7 @@ CLEARED = (Text("[Old tool result content cleared]"),)
 
 def read(name: str) -> Session:
     (session,) = FORMAT.read(excerpt(name))
+    check(session)
     return session
 
 
@@ -39,7 +53,9 @@ def record(kind: str, uuid: str, content: Any = None, parent: str | None = None,
 
 
 def made(*found: dict[str, Any]) -> Session:
-    return FORMAT.read(lines(*found))[0]
+    session = FORMAT.read(lines(*found))[0]
+    check(session)
+    return session
 
 
 def use(call_id: str) -> dict[str, Any]:

@@ -1,10 +1,12 @@
-"""Codex rollouts. Excerpts: MoonLadderStudios/MoonMind and jazzyalex/agent-sessions (see NOTICE), long texts shortened."""
+"""Codex rollouts. Excerpts of MoonLadderStudios/MoonMind and jazzyalex/agent-sessions (see NOTICE), texts shortened."""
 
 import json
 from typing import Any
 
 import pytest
-from tests.formats.reading import answers, excerpt, kinds, lines, never_breaks, of, results, said, shown, texts, where
+from tests.formats.breaking import never_breaks
+from tests.formats.checked import check
+from tests.formats.reading import answers, excerpt, kinds, lines, of, results, said, shown, texts, where
 
 from refold.events import (
     DeveloperMessage,
@@ -28,6 +30,7 @@ from refold.events.formats.codex import FORMAT
 
 def read(name: str) -> Session:
     (session,) = FORMAT.read(excerpt(name))
+    check(session)
     return session
 
 
@@ -53,7 +56,9 @@ def output(call_id: str, text: Any) -> dict[str, Any]:
 
 def tokens(prompt: int, total: int, cached: int = 0) -> dict[str, Any]:
     last = {"input_tokens": prompt, "cached_input_tokens": cached, "output_tokens": 7, "total_tokens": prompt + 7}
-    return line("event_msg", type="token_count", info={"total_token_usage": {"total_tokens": total}, "last_token_usage": last})
+    return line(
+        "event_msg", type="token_count", info={"total_token_usage": {"total_tokens": total}, "last_token_usage": last}
+    )
 
 
 META = line("session_meta", id="s1")
@@ -61,6 +66,7 @@ META = line("session_meta", id="s1")
 
 def made(*found: dict[str, Any]) -> Session:
     (session,) = FORMAT.read(lines(META, *found))
+    check(session)
     return session
 
 
@@ -165,7 +171,15 @@ def test_a_compaction_puts_the_new_context_in_the_place_of_the_old() -> None:
 
     (summary,) = [event for event in of(session, UserMessage) if event.replaces is not None]
     header, *before = shown(session, summary.seq)
-    assert [message.role for message in before] == ["user", "assistant", "tool", "assistant", "tool", "tool", "assistant"]
+    assert [message.role for message in before] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+    ]
     assert summary.sources == tuple(message.seq for message in before)
     assert shown(session) == (header, summary)
     assert summary.content == (
@@ -175,7 +189,9 @@ def test_a_compaction_puts_the_new_context_in_the_place_of_the_old() -> None:
 
 
 def test_a_compaction_without_the_new_context_takes_its_summary_and_says_so() -> None:
-    session = made(user("go"), assistant("ok"), line("compacted", message="what happened"), user("on"), assistant("yes"))
+    session = made(
+        user("go"), assistant("ok"), line("compacted", message="what happened"), user("on"), assistant("yes")
+    )
     assert texts(session) == ["what happened", "on", "yes"]
     assert any("its summary alone" in note for note in session.notes)
 
@@ -226,7 +242,9 @@ def test_a_rollback_drops_the_last_turns() -> None:
 
 
 def test_an_aborted_turn_ends_as_one() -> None:
-    session = made(user("go"), assistant("ok"), line("event_msg", type="turn_aborted", reason="interrupted"), user("on"))
+    session = made(
+        user("go"), assistant("ok"), line("event_msg", type="turn_aborted", reason="interrupted"), user("on")
+    )
     assert [end.reason for end in of(session, TurnEnd)] == ["aborted", "completed"]
 
 

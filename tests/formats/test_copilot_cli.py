@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.formats.reading import answers, excerpt, lines, never_breaks, of, results, said, shown, texts, where
+from tests.formats.breaking import never_breaks
+from tests.formats.checked import check
+from tests.formats.reading import answers, excerpt, lines, of, results, said, shown, texts, where
 
 from refold.events import (
     DeveloperMessage,
@@ -44,7 +46,9 @@ def done(key: str, call: str, text: str, **data: Any) -> dict[str, Any]:
 
 
 def made(*found: dict[str, Any]) -> Session:
-    return FORMAT.read(lines(START, *found))[0]
+    session = FORMAT.read(lines(START, *found))[0]
+    check(session)
+    return session
 
 
 def test_one_message_of_the_assistant_is_one_step() -> None:

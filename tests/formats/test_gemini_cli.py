@@ -4,7 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from tests.formats.reading import answers, excerpt, lines, never_breaks, of, results, said, shown, texts, where
+from tests.formats.breaking import never_breaks
+from tests.formats.checked import check
+from tests.formats.reading import answers, excerpt, lines, of, results, said, shown, texts, where
 
 from refold.events import EndSeed, FormatError, Reasoning, SurfaceRewind, Text, ToolResult, ToolUse, Usage, UserMessage
 from refold.events.formats._source import Session, Source
@@ -15,11 +17,13 @@ HEADER = {"sessionId": "s", "projectHash": "h", "startTime": "2026-01-01T00:00:0
 
 def read(name: str) -> Session:
     (session,) = FORMAT.read(excerpt(name))
+    check(session)
     return session
 
 
 def made(*found: dict[str, Any]) -> Session:
     (session,) = FORMAT.read(lines(HEADER, *found))
+    check(session)
     return session
 
 
@@ -99,7 +103,9 @@ def test_a_message_written_again_keeps_its_first_place_and_its_last_content() ->
 def test_errors_are_told_by_status_or_response() -> None:
     session = made(
         user("u", "go"),
-        gemini("g", toolCalls=[tool("a", "x", "error"), tool("b", "no such file", word="error"), tool("c", "Exit Code: 1")]),
+        gemini(
+            "g", toolCalls=[tool("a", "x", "error"), tool("b", "no such file", word="error"), tool("c", "Exit Code: 1")]
+        ),
     )
     assert [(said(r), r.is_error) for r in results(session)] == [
         ("x", True),
@@ -161,7 +167,9 @@ def test_a_context_that_ends_earlier_is_a_rewind() -> None:
 
 
 def test_a_session_id_written_again_is_a_resume() -> None:
-    session = made(user("u", "go"), gemini("g", "ok"), {"$set": {"sessionId": "s"}}, user("u2", "on"), gemini("g2", "k"))
+    session = made(
+        user("u", "go"), gemini("g", "ok"), {"$set": {"sessionId": "s"}}, user("u2", "on"), gemini("g2", "k")
+    )
     assert len(of(session, EndSeed)) == 1
 
 

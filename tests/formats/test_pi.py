@@ -27,7 +27,7 @@ def test_an_aborted_answer_counts_its_usage_and_leaves_the_surface() -> None:
     (session,) = read_file(FORMAT, "pi_aborted.jsonl")
 
     assert [(answer.interrupted, answer.usage) for answer in answers(session)] == [
-        (False, Usage(10, 163, 0, 49204)),
+        (False, Usage(10, 102, 43835, 5195)),
         (True, Usage(10, 8, 49204, 1739)),
     ]
     assert [line.partition(":")[0] for line in surface(session)] == ["user", "user", "assistant", "tool", "user", "user"]

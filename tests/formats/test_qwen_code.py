@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.formats.reading import answers, excerpt, lines, never_breaks, of, results, said, shown, texts, where
+from tests.formats.breaking import never_breaks
+from tests.formats.checked import check
+from tests.formats.reading import answers, excerpt, lines, of, results, said, shown, texts, where
 
 from refold.events import (
     EndSeed,
@@ -22,6 +24,7 @@ from refold.events.formats.qwen_code import FORMAT
 
 def read(name: str) -> Session:
     (session,) = FORMAT.read(excerpt(name))
+    check(session)
     return session
 
 
@@ -51,7 +54,9 @@ def gave(call_id: str, **response: Any) -> dict[str, Any]:
 
 
 def made(*found: dict[str, Any]) -> Session:
-    return FORMAT.read(lines(*found))[0]
+    session = FORMAT.read(lines(*found))[0]
+    check(session)
+    return session
 
 
 def test_a_result_is_joined_by_the_id_of_its_call() -> None:

@@ -1,7 +1,7 @@
 """Which call does a result answer?"""
 
 from refold.events import AssistantMessage, Event, ToolCall, ToolResult, ToolUse
-from refold.reducer import Call
+from refold.reducer._view import Call
 
 Calls = tuple[Call, ...]
 """The calls of the newest assistant message that wait for their results, as `View.calls`."""

@@ -5,29 +5,21 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from refold.archive.calls import Calls, answered, follow
-from refold.archive.receipt import Origin, hint_of
-from refold.events import Block, Event, Text, ToolResult
+from refold.archive.receipt import Origin
+from refold.events import AssistantMessage, Event, Text, ToolCall, ToolResult
 
 
 class Original(msgspec.Struct, frozen=True):
-    """A tool result as it was first logged. `time` is in Unix milliseconds; `seq` its event's place in the log, None
-    where only the archive knows it, and `call_seq` that of the tool/call it answers, -1 where there is none."""
+    """A tool result as it was first logged, with the tool/call it answers, None where no such event is known."""
 
     origin: Origin
-    content: tuple[Block, ...]
-    time: int = 0
-    is_error: bool = False
-    seq: int | None = None
-    call_seq: int = -1
+    result: ToolResult
+    call: ToolCall | None = None
 
     @property
     def text(self) -> str:
         """The text blocks, joined by nothing."""
-        return "".join(block.text for block in self.content if isinstance(block, Text))
-
-    @property
-    def hint(self) -> str:
-        return hint_of(self.origin.arguments)
+        return "".join(block.text for block in self.result.content if isinstance(block, Text))
 
 
 class Walk(msgspec.Struct, frozen=True):
@@ -57,9 +49,13 @@ class Walk(msgspec.Struct, frozen=True):
 def originals(events: Iterable[Event]) -> Iterator[Original]:
     """Every tool result that was appended, in log order. Replacements, the work of cutters, are passed over."""
     walk = Walk()
+    started: dict[int, ToolCall] = {}
     for event in events:
         if isinstance(event, ToolResult) and event.replaces is None:
             call = answered(walk.calls, event)
-            origin, call_seq = walk.origin(event), call.seq if call else -1
-            yield Original(origin, event.content, event.time, event.is_error, event.seq, call_seq)
+            yield Original(walk.origin(event), event, started.pop(call.seq, None) if call else None)
+        elif isinstance(event, ToolCall):
+            started[event.seq] = event
+        elif isinstance(event, AssistantMessage):
+            started.clear()
         walk = walk.after(event)
