@@ -17,7 +17,6 @@ from refold.events import (
     BlockStart,
     Finish,
     Overflow,
-    PolicyError,
     Reasoning,
     ReasoningDelta,
     RequestHeader,
@@ -30,6 +29,7 @@ from refold.events import (
     ToolUse,
 )
 from refold.events._events import Chunk
+from refold.reducer._checks import whole_number
 from refold.reducer._estimate import DshEstimator
 from refold.reducer._estimate import Estimator as Estimator
 from refold.reducer._tiktoken import Tiktoken
@@ -54,8 +54,7 @@ class Dsh(msgspec.Struct, frozen=True, tag=True):
     revision: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if not 0 <= self.version <= 5:
-            raise PolicyError(f"must be 0 to 5, got {self.version}", field="Dsh.version")
+        whole_number("Dsh.version", self.version, 0, 5)
 
     @property
     def estimator(self) -> Estimator:

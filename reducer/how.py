@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from refold.events import Block, PolicyError, Text
+from refold.reducer._checks import whole_number
 from refold.reducer._summaries import CLEARED, SUMMARIZERS, fallback, sanitized, told
 from refold.reducer._view import Node
 from refold.reducer.which import code_points
@@ -38,8 +39,7 @@ class HeadTail(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True
 
     def __post_init__(self) -> None:
         for name in ("head", "tail"):
-            if getattr(self, name) < 0:
-                raise PolicyError(f"must be at least 0 code points, got {getattr(self, name)}", field=name)
+            whole_number(name, getattr(self, name), 0)
 
     @property
     def kept(self) -> int:

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from refold.events import PolicyError
+from refold.reducer._checks import whole_number
 from refold.reducer._policy import Part, Policy
 from refold.reducer.how import MARKER, HeadTail, Placeholder, Summary
 from refold.reducer.ripe import AnyRipe, KeepSpans, Now, Turns, Views
@@ -62,8 +63,8 @@ def keep3(
     the gate opened, its tool matches one of `tools`, it is no error, and it has more than `threshold` code points.
     Numbers: the dsh-feishu plugin, August 2026; transform: DSH's official pruner. Raises PolicyError.
     """
-    _at_least("gate", gate, 0)
-    _at_least("keep", keep, 1)
+    whole_number("gate", gate, 0)
+    whole_number("keep", keep, 1)
     how = _head_tail(threshold, head, tail)
     return Policy("keep3", (Part("keep3", Latch(gate), Which(tools, over_chars=threshold), Views(keep), how),))
 
@@ -139,7 +140,7 @@ def debt(
     Prices are per thousand of the input price. By default only results of tools that read and search are cut, to a
     line that says what ran and how much came back.
     """
-    _at_least("keep", keep, 1)
+    whole_number("keep", keep, 1)
     part = Part("debt", Debt(read, write, idle_seconds), Which(tools), Views(keep), Summary(_BY_TOOL))
     return Policy("debt", (part,))
 
@@ -212,13 +213,9 @@ _CLEARED_FIRST = MappingProxyType(
 )
 
 
-def _at_least(field: str, value: int, least: int) -> None:
-    if value < least:
-        raise PolicyError(f"must be at least {least}, got {value}", field=field)
-
-
 def _head_tail(threshold: int, head: int, tail: int) -> HeadTail:
     how = HeadTail(head, tail)
+    whole_number("threshold", threshold, 1)
     if threshold < how.kept:
         raise PolicyError(
             f"must be at least head + marker + tail = {head} + {len(MARKER)} + {tail} = {how.kept} code points, "

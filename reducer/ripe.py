@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 
 import msgspec
 
-from refold.events import PolicyError
+from refold.reducer._checks import whole_number
 from refold.reducer._view import Counters
 
 
@@ -47,10 +47,8 @@ class _Leaf(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     revision: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise PolicyError(f"must be at least 1, got {self.n}", field=f"{type(self).__name__}.n")
-        if not 0 <= self.settled <= 8:
-            raise PolicyError(f"must be 0 to 8 turns, got {self.settled}", field=f"{type(self).__name__}.settled")
+        whole_number(f"{type(self).__name__}.n", self.n, 1)
+        whole_number(f"{type(self).__name__}.settled", self.settled, 0, 8)
 
     def odometers(self) -> tuple[Odometer, ...]:
         return (self,)

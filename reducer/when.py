@@ -5,6 +5,7 @@ from typing import ClassVar, Final, Literal, Protocol
 import msgspec
 
 from refold.events import PolicyError
+from refold.reducer._checks import whole_number
 from refold.reducer._view import PartState
 
 ALL: Final = 1 << 62
@@ -88,7 +89,7 @@ class Latch(_Member, frozen=True):
     tokens: int
 
     def __post_init__(self) -> None:
-        _at_least("Latch.tokens", self.tokens, 0)
+        whole_number("Latch.tokens", self.tokens, 0)
 
     def quota(self, facts: Facts) -> int:
         return ALL if facts.part.latch else 0
@@ -104,7 +105,7 @@ class Above(_Member, frozen=True):
     of: Literal["sent", "original"] = "sent"
 
     def __post_init__(self) -> None:
-        _at_least("Above.tokens", self.tokens, 0)
+        whole_number("Above.tokens", self.tokens, 0)
 
     def quota(self, facts: Facts) -> int:
         measured = facts.measured if self.of == "sent" else facts.original
@@ -117,8 +118,7 @@ class Pressure(_Member, frozen=True):
     per_mille: int = 800
 
     def __post_init__(self) -> None:
-        if not 1 <= self.per_mille <= 1000:
-            raise PolicyError(f"must be 1 to 1000, got {self.per_mille}", field="Pressure.per_mille")
+        whole_number("Pressure.per_mille", self.per_mille, 1, 1000)
 
     def quota(self, facts: Facts) -> int:
         if facts.measured is None or facts.context_window is None:
@@ -139,7 +139,7 @@ class Idle(_Member, frozen=True):
     seconds: int
 
     def __post_init__(self) -> None:
-        _at_least("Idle.seconds", self.seconds, 1)
+        whole_number("Idle.seconds", self.seconds, 1)
 
     def quota(self, facts: Facts) -> int:
         return ALL if facts.idle_ms >= self.seconds * 1000 else 0
@@ -151,7 +151,7 @@ class Batch(_Member, frozen=True):
     min_tokens: int
 
     def __post_init__(self) -> None:
-        _at_least("Batch.min_tokens", self.min_tokens, 1)
+        whole_number("Batch.min_tokens", self.min_tokens, 1)
 
     def quota(self, facts: Facts) -> int:
         return ALL if facts.part.gain >= self.min_tokens else 0
@@ -165,8 +165,8 @@ class Watermark(_Member, frozen=True):
     unit: ClassVar[Literal["tokens", "chars"]] = "chars"
 
     def __post_init__(self) -> None:
-        _at_least("Watermark.low", self.low, 0)
-        _at_least("Watermark.high", self.high, self.low)
+        whole_number("Watermark.low", self.low, 0)
+        whole_number("Watermark.high", self.high, self.low)
 
     def quota(self, facts: Facts) -> int:
         return facts.part.chars - self.low if facts.part.chars > self.high else 0
@@ -187,9 +187,9 @@ class Debt(_Member, frozen=True):
     weighs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _at_least("Debt.read", self.read, 0)
-        _at_least("Debt.write", self.write, self.read)
-        _at_least("Debt.idle_seconds", self.idle_seconds, 0)
+        whole_number("Debt.read", self.read, 0)
+        whole_number("Debt.write", self.write, self.read)
+        whole_number("Debt.idle_seconds", self.idle_seconds, 0)
 
     def quota(self, facts: Facts) -> int:
         if self.idle_seconds and facts.idle_ms >= self.idle_seconds * 1000:
@@ -263,8 +263,3 @@ def _one_unit(parts: "tuple[WhenRule, ...]") -> Literal["tokens", "chars"]:
     if len(units) > 1:
         raise PolicyError("members that count chars and members that count tokens do not combine", field="when")
     return units.pop() if units else "tokens"
-
-
-def _at_least(field: str, value: int, least: int) -> None:
-    if value < least:
-        raise PolicyError(f"must be at least {least}, got {value}", field=field)

@@ -5,7 +5,8 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from refold.events import Block, PolicyError, Text, ToolResult
+from refold.events import Block, Text, ToolResult
+from refold.reducer._checks import whole_number
 from refold.reducer._summaries import told
 from refold.reducer._view import Node
 
@@ -41,8 +42,7 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     revision: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if self.over_chars < 0:
-            raise PolicyError(f"must be at least 0 code points, got {self.over_chars}", field="over_chars")
+        whole_number("over_chars", self.over_chars, 0)
 
     def refuses(self, node: Node) -> Refusal | None:
         """Why the node may never be cut, None where it may."""

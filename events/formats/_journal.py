@@ -174,6 +174,7 @@ class Journal:
             self.note("a result answers no call")
         if not self.in_step:
             self.note("a result came after its step had ended")
+            self.settle()
         event = ToolResult(len(self.events), time, content, turn, step, call_id, is_error=is_error, sources=sources)
         self._surface(Node(event, key))
 
@@ -282,5 +283,6 @@ class Journal:
         if not self.in_turn:
             self.turn += 1
             self.step = 0
+            self.outcome = "completed"
             self.in_turn = True
             self.add(TurnStart, time, turn=self.turn)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -11,7 +12,9 @@ from refold.events.formats._fields import Object, array, millis, obj, objects, t
 from refold.events.formats._source import decode_json
 
 _MODEL_OPERATIONS = ("chat", "text_completion", "generate_content")
-_KINDS = {"LLM": "model", "GENERATION": "model", "TOOL": "tool", "AGENT": "agent", "llm": "model", "tool": "tool"}
+_KINDS = MappingProxyType(
+    {"LLM": "model", "GENERATION": "model", "llm": "model", "TOOL": "tool", "tool": "tool", "AGENT": "agent"}
+)
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):

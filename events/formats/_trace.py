@@ -11,7 +11,8 @@ import msgspec
 from refold.events._blocks import Text, ToolUse
 from refold.events._errors import FormatError
 from refold.events.formats import _trace_messages as said
-from refold.events.formats._conversation import Conversation, Conversations, Request
+from refold.events.formats._conversation import Conversation, Request
+from refold.events.formats._conversations import Conversations
 from refold.events.formats._fields import arguments, compact, obj, text
 from refold.events.formats._messages import Message, calls_of, canonical, text_of
 from refold.events.formats._source import Session
@@ -146,7 +147,7 @@ class _Trace:
         """
         spans = [message for waiting in self.waiting.values() for message in waiting]
         found: list[Message] = []
-        told: set[int] = set()
+        told: list[Message] = []
         for message in messages:
             if message.role == "tool":
                 alike = (
@@ -164,8 +165,8 @@ class _Trace:
             whole = self.answers[calls[0].id][0] if calls and calls[0].id in self.answers else None
             if whole is None or {call.id for call in calls} == {call.id for call in calls_of(whole.content)}:
                 found.append(message)
-            elif id(whole) not in told:
-                told.add(id(whole))
+            elif not any(each is whole for each in told):
+                told.append(whole)
                 found.append(msgspec.structs.replace(whole, usage=None, time=0))
         return found
 

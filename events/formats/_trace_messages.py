@@ -6,6 +6,7 @@ stand as JSON text in a content, a result may lack its id and have the tool's na
 """
 
 from collections.abc import Collection
+from types import MappingProxyType
 from typing import Any
 
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
@@ -15,8 +16,8 @@ from refold.events.formats._fields import Object, arguments, compact, number, ob
 from refold.events.formats._messages import Message, parts
 from refold.events.formats._spans import Span, loose, unflatten
 
-_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool"}
-_SAID: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
+_ROLES = MappingProxyType({"human": "user", "ai": "assistant", "model": "assistant", "function": "tool"})
+_SAID: MappingProxyType[str, Role] = MappingProxyType({"user": "user", "system": "system", "developer": "developer"})
 
 
 def prompt(span: Span) -> list[Any]:

@@ -6,6 +6,7 @@ everything before it: it was written by a model call of its own, whose usage onl
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
@@ -19,7 +20,9 @@ from refold.events.formats._messages import Message, Path, extra, part, parts, t
 from refold.events.formats._source import Format, Session, Source
 
 _OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "compaction", "server_tool_use")
-_STOPS = {"max_tokens": "max-tokens", "model_context_window_exceeded": "max-tokens", "refusal": "blocked"}
+_STOPS = MappingProxyType(
+    {"max_tokens": "max-tokens", "model_context_window_exceeded": "max-tokens", "refusal": "blocked"}
+)
 
 
 def is_message(value: Any) -> bool:

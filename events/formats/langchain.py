@@ -7,6 +7,7 @@ OpenAI's dicts; it is read, never changed.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from refold.events._blocks import Block, Reasoning, ToolUse
@@ -14,7 +15,8 @@ from refold.events._errors import FormatError
 from refold.events._events import Usage
 from refold.events.formats import _trace
 from refold.events.formats._api import Complain, on_their_lines, rewritten
-from refold.events.formats._conversation import Conversations, Request
+from refold.events.formats._conversation import Request
+from refold.events.formats._conversations import Conversations
 from refold.events.formats._exchanges import glimpse, json_values
 from refold.events.formats._fields import Object, arguments, array, number, obj, objects, text, usage
 from refold.events.formats._messages import Message, Path, extra, part, parts
@@ -22,7 +24,7 @@ from refold.events.formats._source import Format, Session, Source
 from refold.events.formats._spans import spans_of
 from refold.events.formats.openai_chat import usage_of as openai_usage
 
-_ROLES = {
+_ROLES = MappingProxyType({
     "human": "user",
     "HumanMessage": "user",
     "HumanMessageChunk": "user",
@@ -35,7 +37,7 @@ _ROLES = {
     "FunctionMessage": "tool",
     "system": "system",
     "SystemMessage": "system",
-}
+})
 
 
 def fields_of(value: Any) -> tuple[str, Object, Path]:

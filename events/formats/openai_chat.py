@@ -6,6 +6,7 @@ assistant message. A user message between results and their answer opens no turn
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from refold.events._blocks import Block, Opaque, Reasoning, ToolUse
@@ -18,7 +19,7 @@ from refold.events.formats._source import Format, Session, Source
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
-_STOPS = {"length": "max-tokens", "content_filter": "error"}
+_STOPS = MappingProxyType({"length": "max-tokens", "content_filter": "error"})
 
 
 def is_message(value: Any) -> bool:

@@ -6,6 +6,7 @@ answers a tool. `input_tokens` holds the cached tokens. A trace is read, never c
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
@@ -21,7 +22,7 @@ from refold.events.formats._source import Format, Session, Source
 from refold.events.formats._spans import Span, spans_of
 
 _FILES = ("image-url", "video-url", "audio-url", "document-url", "binary", "uploaded-file")
-_STOPS = {"length": "max-tokens", "content_filter": "error"}
+_STOPS = MappingProxyType({"length": "max-tokens", "content_filter": "error"})
 
 
 def is_message(value: Any) -> bool:
@@ -118,7 +119,7 @@ def _told(source: Source) -> Conversation:
     """The one conversation of a history, request by request."""
     values, damage = json_values(source)
     if values[0][0] and all(is_message(value) for _, value in values):
-        placed = [((line,), value) for line, value in values]
+        placed: list[tuple[Path, Any]] = [((line,), value) for line, value in values]
     else:
         lists = [found for place, value in values for found in _lists(value, (place,))]
         if len(lists) > 1:
@@ -148,7 +149,8 @@ def _ask(told: Conversation, value: Object, at: Path, prompts: list[str]) -> Non
         prompts.append(text_of(messages.pop(0).content))
     instructions = text(value.get("instructions"))
     system = "\n\n".join([*prompts, *([instructions] if instructions else [])]) or None
-    told.ask(Request(messages=messages, system=system, follows="the answer before", time=millis(value.get("timestamp"))))
+    time = millis(value.get("timestamp"))
+    told.ask(Request(messages=messages, system=system, follows="the answer before", time=time))
 
 
 def _spans(source: Source) -> list[Span]:

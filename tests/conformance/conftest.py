@@ -2,4 +2,10 @@
 
 import os
 
+import pytest
+
 collect_ignore_glob = [] if os.environ.get("REFOLD_DATA") else ["test_*.py"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "conformance: reads the public transcripts of the folder REFOLD_DATA")

@@ -13,11 +13,11 @@ from refold.reducer.presets import none
 
 
 class LawBroken(RefoldError):
-    """A law does not hold: `law` is its name, the message says where it breaks."""
+    """A law does not hold: `law` is its name, `reason` says where it breaks, `script` is the session, where known."""
 
-    def __init__(self, law: str, message: str) -> None:
-        self.law = law
-        super().__init__(f"{law}: {message}")
+    def __init__(self, law: str, reason: str, script: Script | None = None) -> None:
+        self.law, self.reason, self.script = law, reason, script
+        super().__init__(f"{law}: {reason}" if script is None else f"{law}: {reason}; in the session {script!r}")
 
 
 class Case:

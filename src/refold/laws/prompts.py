@@ -89,7 +89,7 @@ def _bytes_kept(case: Case, message: ToolResult, points: int) -> int:
         shown = json.dumps(block.text[:points], ensure_ascii=False)[1:-1].encode("utf-8", "backslashreplace")
         place += len(shown)
         points -= len(block.text)
-        if points < 0:
+        if points <= 0:
             return place
         place += len(b'"},')
     return place

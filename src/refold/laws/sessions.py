@@ -51,6 +51,7 @@ KINDS = (
     *("answer", "answer", "ask", "ask", "end", "rewrite", "rewrite", "compact", "blocked", "resume", "rewind"),
     *("header", "note", "pause", "restart"),
 )
+MORE_PAUSES = ("pause",) * 6
 
 
 @cache
@@ -63,6 +64,7 @@ class _Drawing:
 
     def __init__(self, draw: st.DrawFn, known: Numbers) -> None:
         self.draw, self.known = draw, known
+        self.kinds = KINDS + MORE_PAUSES * (len(known.pauses) > 1)
 
     def pick(self, options: Sequence[T]) -> T:
         return options[self.draw(_upto(len(options) - 1))]
@@ -94,7 +96,7 @@ class _Drawing:
 
     def call(self, *, may_not_start: bool) -> Call:
         fate = self.pick(("fine",) * 8 + ("error", "not started" if may_not_start else "error"))
-        tool = self.pick(self.known.tools[1:] or self.known.tools) if not self.one_in(8) else self.known.tools[0]
+        tool = self.pick(self.known.others if self.one_in(8) else self.known.tools)
         return Call(tool, self.pick(IDS), self.pieces(), fate == "error", fate != "not started")
 
     def replacement(self) -> Rewrite | Compact:
@@ -135,7 +137,7 @@ class _Drawing:
         return None if self.one_in(8) else self.pick(self.known.aims)
 
     def act(self) -> Act | None:
-        match self.pick(KINDS):
+        match self.pick(self.kinds):
             case "tools":
                 return self.tools()
             case "answer":

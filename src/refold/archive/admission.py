@@ -1,0 +1,166 @@
+"""Admission: a result too long for the log goes to the archive, and the log holds its receipt instead.
+
+Decided before a result is logged, so no prompt is ever rewritten: what the log holds is what the model is sent, once
+and for all. The rules are those of dsh-clear-tool-results 0.8; what it kept in its process's memory is folded from the
+log here.
+"""
+
+import json
+import ntpath
+import posixpath
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from refold.archive.layout import FOLDER
+from refold.archive.originals import Original, Walk
+from refold.archive.receipt import Lang, Origin, plain_text, receipt, receipted_name, size_of
+from refold.archive.store import Archive, ArchiveError
+from refold.events import Event, PolicyError, Text, ToolResult
+from refold.reducer import View
+
+RECALL_TOOL = "read_tool_result_log"
+READ_TOOL = "read"
+
+
+class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is admitted whole, and how a receipt reads.
+
+    A text of just `over_bytes` UTF-8 bytes is left; `preview_bytes` of a longer one are shown. `root` is what the
+    receipt puts before the file's name, None for nothing: a prompt then holds no absolute path. `cwd` is where the
+    session's relative paths start. Raises PolicyError.
+    """
+
+    over_bytes: int = 1024
+    preview_bytes: int = 300
+    lang: Lang = "zh"
+    root: str | None = None
+    cwd: str = "/"
+
+    def __post_init__(self) -> None:
+        for name in ("over_bytes", "preview_bytes"):
+            if getattr(self, name) < 0:
+                raise PolicyError(f"must be at least 0 bytes, got {getattr(self, name)}", field=name)
+
+
+class Receipts(msgspec.Struct, frozen=True):
+    """What admission must know of the log so far: where the next result comes from, which files were read.
+
+    `paths` are those of the files whose content became a receipt: asked for again, it is meant.
+    """
+
+    walk: Walk = Walk()
+    paths: frozenset[str] = frozenset()
+
+    def fold(self, event: Event, rules: Rules) -> "Receipts":
+        """The same one event further."""
+        paths = self.paths
+        if isinstance(event, ToolResult) and event.replaces is None:
+            origin = self.walk.origin(event)
+            path = read_path(origin, rules.cwd)
+            if path is not None and receipted_name(origin, event.content):
+                paths |= {path}
+        walk = self.walk.after(event)
+        return self if walk is self.walk else Receipts(walk, paths)
+
+
+class Admission(msgspec.Struct, frozen=True):
+    """A receipt in the place of a result: `result` is what to log, `original` what to keep."""
+
+    result: ToolResult
+    original: Original
+
+
+ACCEPTED: Mapping[str, Any] = {"kind": "accept"}
+
+
+def admit(
+    view: View,
+    result: ToolResult,
+    receipts: Receipts,
+    rules: Rules,
+    *,
+    decision: Mapping[str, Any] = ACCEPTED,
+    nested: bool = False,
+) -> Admission | None:
+    """What to log for a result that is about to be logged, and what to keep of it; None to log it as it is.
+
+    `view` and `receipts` stand just before the result; `decision` is what the host's own hooks have decided, in DSH's
+    form; a `nested` result, of a call made by a tool, reaches no model. Reads nothing else and writes nothing.
+    """
+    if decision.get("kind") != "accept" or "value" in decision or nested or result.is_error:
+        return None
+    text = plain_text(result.content)
+    if text is None or size_of(text) <= rules.over_bytes:
+        return None
+    origin = replace(receipts.walk, calls=view.calls).origin(result)
+    path = read_path(origin, rules.cwd)
+    if origin.tool == RECALL_TOOL or (path is not None and (in_archive(path) or path in receipts.paths)):
+        return None
+    admission = _receipted(Original(origin, result), text, rules)
+    return admission if size_of(_text(admission)) < size_of(text) else None
+
+
+def admitted(
+    archive: Archive | None,
+    view: View,
+    result: ToolResult,
+    receipts: Receipts,
+    rules: Rules | None,
+    *,
+    decision: Mapping[str, Any] = ACCEPTED,
+    nested: bool = False,
+) -> tuple[ToolResult, str | None]:
+    """What to log for a result, its original being kept by then, and a warning where that failed.
+
+    A result whose original cannot be kept is logged whole. Without `rules` (admission is off) or `archive` (there is
+    no session) every result is.
+    """
+    if archive is None or rules is None:
+        return result, None
+    admission = admit(view, result, receipts, rules, decision=decision, nested=nested)
+    if admission is None:
+        return result, None
+    try:
+        origin = archive.keep(admission.original)
+    except ArchiveError as error:
+        return result, f"{error}; the result is logged whole"
+    return _receipted(replace(admission.original, origin=origin), admission.original.text, rules).result, None
+
+
+def decided(decision: Mapping[str, Any], logged: ToolResult) -> dict[str, Any]:
+    """A host's decision with the receipt as its content; its other fields, such as additionalContexts, stay."""
+    content = [{"type": "text", "text": block.text} for block in logged.content if isinstance(block, Text)]
+    return {**decision, "content": content}
+
+
+def read_path(origin: Origin, cwd: str) -> str | None:
+    """The absolute path that a `read` was asked for; None for another tool, or where its arguments name none."""
+    if origin.tool != READ_TOOL:
+        return None
+    try:
+        path: Any = json.loads(origin.arguments).get("file_path")
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    if not isinstance(path, str) or not path:
+        return None
+    if any(re.match(r"[A-Za-z]:[\\/]|\\\\", one) for one in (path, cwd)):
+        return ntpath.normpath(ntpath.join(cwd, path))
+    return re.sub("^//", "/", posixpath.normpath(posixpath.join(cwd, path)))
+
+
+def in_archive(path: str) -> bool:
+    """Does an absolute path lie inside an archive, whichever session's?"""
+    return FOLDER in re.split(r"[/\\]", path)[:-1]
+
+
+def _receipted(original: Original, text: str, rules: Rules) -> Admission:
+    shown = receipt(original.origin, text, root=rules.root, lang=rules.lang, preview_bytes=rules.preview_bytes)
+    return Admission(replace(original.result, content=(Text(shown),)), original)
+
+
+def _text(admission: Admission) -> str:
+    return plain_text(admission.result.content) or ""

@@ -1,0 +1,1 @@
+"""Where refold plugs in: message lists, frameworks, other processes."""

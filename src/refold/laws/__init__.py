@@ -1,0 +1,32 @@
+"""What must hold for every policy: strategies for sessions, one check for each law, and `check` for all of them."""
+
+try:
+    import hypothesis as _hypothesis  # noqa: F401
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        "refold.laws makes up its sessions with hypothesis, which is not installed: pip install 'refold[laws]'",
+        name=missing.name,
+    ) from None
+
+from refold.laws.case import Case, LawBroken
+from refold.laws.checking import LAWS, Report, check, holds
+from refold.laws.live import Beat, Host, Run, Sent, play
+from refold.laws.script import Script
+from refold.laws.sessions import scripts, sessions
+
+__all__ = [
+    "LAWS",
+    "Beat",
+    "Case",
+    "Host",
+    "LawBroken",
+    "Report",
+    "Run",
+    "Script",
+    "Sent",
+    "check",
+    "holds",
+    "play",
+    "scripts",
+    "sessions",
+]
