@@ -304,7 +304,7 @@ def _row(name: str, data: Any, *more: tuple[Any, ...]) -> type[Row]:
 @cache
 def rows(version: int) -> dict[str, type[msgspec.Struct]]:
     """The row types of a format version, by the `type` that a row names."""
-    sources: Any = tuple[Seq, ...] if version < 2 else tuple[Seq | tuple[Seq, Seq], ...]
+    sources: Any = tuple[Seq, ...] if version < 2 else tuple[int | tuple[int, int], ...]
     op: Any = Literal["append"] | (ReplaceV0 if version < 3 else ReplaceV3)
     surface: dict[str, Any] = {
         "user/message": UserData,

@@ -204,27 +204,45 @@ class BlockEnd(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="blo
     block: Block
 
 
-class Finish(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="finish"):
-    """`kind` as the log names it (stop, tool-calls, max-tokens, aborted, error); `code` of a failure, else ""."""
-
-    kind: str
+class Failure(msgspec.Struct, frozen=True, gc=False):
     code: str = ""
 
 
-Chunk = BlockStart | TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd | Finish | None
+class FinishReason(msgspec.Struct, frozen=True, gc=False):
+    """`kind` as the log names it: stop, tool-calls, max-tokens, aborted, error; a failure has a code."""
+
+    kind: str
+    failure: Failure = Failure()
+
+
+class Finish(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="finish"):
+    reason: FinishReason
+
+
+class UsageReport(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="usage"):
+    """A usage figure inside the stream; the message repeats it, so it is not kept."""
+
+
+Chunk = BlockStart | TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd | Finish | UsageReport
+
+
+class StreamChunk(msgspec.Struct, frozen=True, gc=False):
+    """One chunk of a step's stream, as the log has it."""
+
+    turn: int
+    step: int
+    chunk: Chunk
 
 
 class AssistantChunks(Event, frozen=True, gc=False):
-    """A run of stream chunks of one step, at the places `seq` to `seq + width - 1`.
+    """A run of stream chunks, at the places `seq` to `seq + width - 1` of the log.
 
-    DSH logs one event a chunk (formats V0 and V1); nothing is ever decided between two of them, so a run is one
-    event here. `chunks` are in order, None for a chunk that carries no content (usage). An overflow ends a run.
+    DSH logs one event a chunk (formats V0 and V1); nothing is ever decided between two of them, so those that follow
+    one another are one event here. An overflow is an event of its own.
     """
 
     type: ClassVar[str] = "assistant/chunk"
-    turn: int
-    step: int
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[StreamChunk, ...]
 
     @property
     def width(self) -> int:

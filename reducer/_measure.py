@@ -15,18 +15,22 @@ from refold.events import (
     Block,
     BlockEnd,
     BlockStart,
+    Failure,
     Finish,
+    FinishReason,
     Overflow,
     Reasoning,
     ReasoningDelta,
     RequestHeader,
     StepEnd,
     StepStart,
+    StreamChunk,
     SurfaceEvent,
     Text,
     TextDelta,
     ToolCallDelta,
     ToolUse,
+    UsageReport,
 )
 from refold.events._events import Chunk
 from refold.reducer._checks import whole_number
@@ -36,6 +40,9 @@ from refold.reducer._tiktoken import Tiktoken
 from refold.reducer._view import Anchor, Header, State
 
 _ESTIMATORS = tuple(DshEstimator(version) for version in range(6))
+
+
+OVERFLOW = "CONTEXT_WINDOW_EXCEEDED"
 
 
 class Refused(Exception):
@@ -164,76 +171,73 @@ def price(meter: Meter, event: SurfaceEvent) -> int:
     return meter.estimator.message(event)
 
 
-class _Partial:
-    """A block under assembly, as DSH's BlockAssembler keeps it."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind, self.text, self.name = kind, "", ""
-        self.block: Block | None = None
+_INDEXED = frozenset((BlockStart, TextDelta, ReasoningDelta, ToolCallDelta, BlockEnd))
 
 
 def streamed(state: State, event: AssistantMessage) -> list[Block]:
-    """The answer's blocks put together from the chunks it cites, as the official BlockAssembler does.
+    """The answer's blocks put together from the chunks it cites, as the official BlockAssembler does, in any order.
 
-    Raises Refused where the official meter does: a cited event that is no chunk of this step, or a block of an
-    unknown type that never ended.
+    A block that ended is what its end says, whatever its deltas were. Raises Refused where the official meter does: a
+    cited event that is no chunk of this step, or a block of an unknown type that never ended.
     """
-    partials: dict[int, _Partial] = {}
-    finish = ""
-    for chunk in _cited(state, event):
-        if chunk is None:
-            continue
-        if isinstance(chunk, Finish):
-            finish = chunk.kind
-            continue
-        partial = partials.setdefault(chunk.index, _Partial(_kind(chunk)))
-        if partial.block is not None:
-            continue
-        if isinstance(chunk, BlockEnd):
-            partial.block = chunk.block
-        elif isinstance(chunk, ToolCallDelta):
-            partial.text += chunk.arguments
-            partial.name = chunk.name or partial.name
-        elif not isinstance(chunk, BlockStart):
-            partial.text += chunk.text
-    blocks = [partial.block or _assembled(partial) for partial in partials.values()]
+    chunks = _cited(state, event)
+    ended: dict[int, Block] = {}
+    for end in [chunk for chunk in chunks if type(chunk) is BlockEnd]:
+        ended.setdefault(end.index, end.block)
+    blocks = list(ended.values())
+    seen = {chunk.index for chunk in chunks if type(chunk) in _INDEXED}  # type: ignore[union-attr]
+    if len(seen) > len(ended):
+        blocks += [_assembled(index, chunks) for index in sorted(seen - ended.keys())]
+    finish = "".join([chunk.reason.kind for chunk in chunks if type(chunk) is Finish][-1:])
     return [block for block in blocks if finish != "max-tokens" or not isinstance(block, ToolUse)]
 
 
-def _kind(chunk: BlockStart | TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd) -> str:
-    if isinstance(chunk, BlockStart):
-        return chunk.block_type
-    if isinstance(chunk, ToolCallDelta):
-        return "tool-call"
-    return "reasoning" if isinstance(chunk, ReasoningDelta) else "text"
-
-
-def _assembled(partial: _Partial) -> Block:
-    if partial.kind == "text":
-        return Text(partial.text)
-    if partial.kind == "reasoning":
-        return Reasoning(partial.text)
-    if partial.kind == "tool-call":
-        return ToolUse("", partial.name, partial.text)
-    raise Refused(f'cannot assemble an incomplete block of type "{partial.kind}"')
+def _assembled(index: int, chunks: list[Chunk]) -> Block:
+    """A block that never ended, from its deltas; what it began as decides its type."""
+    text = name = kind = ""
+    for chunk in chunks:
+        if isinstance(chunk, Finish | UsageReport | BlockEnd) or chunk.index != index:
+            continue
+        if isinstance(chunk, BlockStart):
+            kind = kind or chunk.block_type
+        elif isinstance(chunk, ToolCallDelta):
+            kind = kind or "tool-call"
+            text += chunk.arguments
+            name = chunk.name or name
+        else:
+            kind = kind or ("text" if isinstance(chunk, TextDelta) else "reasoning")
+            text += chunk.text
+    if kind == "text":
+        return Text(text)
+    if kind == "reasoning":
+        return Reasoning(text)
+    if kind == "tool-call":
+        return ToolUse("", name, text)
+    raise Refused(f'cannot assemble an incomplete block of type "{kind}"')
 
 
 def _cited(state: State, event: AssistantMessage) -> list[Chunk]:
+    """The chunks the answer cites, in the order in which it cites them."""
     sources = event.sources or ()
-    by_seq: dict[int, Chunk] = {}
-    for run in state.pending:
-        if (run.turn, run.step) != (event.turn, event.step):
-            continue
-        if isinstance(run, AssistantChunks):
-            if sources == tuple(range(run.seq, run.seq + run.width)):
-                return list(run.chunks)
-            by_seq.update(zip(range(run.seq, run.seq + run.width), run.chunks, strict=True))
+    found: list[StreamChunk] = []
+    if sources:
+        for run in state.pending:
+            if sources == tuple(range(run.seq, run.seq + len(run.chunks))):
+                found = list(run.chunks)
+                break
         else:
-            by_seq[run.seq] = Finish("error")
-    for seq in sources:
-        if seq not in by_seq:
-            raise Refused(f"assistant/message at seq {event.seq} cites seq {seq}, which is no chunk of its step")
-    return [by_seq[seq] for seq in sources]
+            by_seq = {run.seq + place: chunk for run in state.pending for place, chunk in enumerate(run.chunks)}
+            for seq in sources:
+                if seq not in by_seq:
+                    raise Refused(
+                        f"assistant/message at seq {event.seq} cites seq {seq}, which is no chunk of its step"
+                    )
+                found.append(by_seq[seq])
+    turn, step = event.turn, event.step
+    for place, chunk in enumerate(found):
+        if chunk.turn != turn or chunk.step != step:
+            raise Refused(f"assistant/message at seq {event.seq} cites seq {sources[place]}, a chunk of another step")
+    return [chunk.chunk for chunk in found]
 
 
 def forget_stream(state: State) -> None:
@@ -242,5 +246,11 @@ def forget_stream(state: State) -> None:
         state.pending = pvector()
 
 
-def stream(state: State, run: AssistantChunks | Overflow) -> None:
+def stream(state: State, run: AssistantChunks) -> None:
     state.pending = state.pending.append(run)
+
+
+def stream_overflow(state: State, event: Overflow) -> None:
+    """An overflow is a chunk of the stream too: an answer might cite it."""
+    finish = Finish(FinishReason("error", Failure(OVERFLOW)))
+    stream(state, AssistantChunks(event.seq, event.time, (StreamChunk(event.turn, event.step, finish),)))

@@ -119,12 +119,11 @@ def holder(state: State, index: int, place: int) -> Node | None:
 
 def ripen(state: State, parts: tuple[Part, ...]) -> None:
     """Move each boundary to the first entry that is not ripe, and each head to the first living entry."""
-    for index, part in enumerate(parts):
-        now = state.parts[index]
+    for index, now in enumerate(state.parts):
         if now.head == now.end:
             continue
         if now.boundary < now.end:
-            _move_boundary(state, index, part)
+            _move_boundary(state, index, parts[index])
         while now.head < now.boundary and holder(state, index, now.head) is None:
             now.head += 1
 

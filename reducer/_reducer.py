@@ -8,13 +8,13 @@ a step/start puts the plan of the view before it into force, and the fold of an 
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
 
-from refold.events import AssistantChunks, AssistantMessage, Event, PolicyError, SurfaceError, ToolResult
+from refold.events import AssistantChunks, AssistantMessage, Event, PolicyError, SurfaceError, SurfaceEvent, ToolResult
 from refold.reducer import _surface as surface
 from refold.reducer._measure import Measure, Meter, measure_of
 from refold.reducer._plan import due
@@ -22,6 +22,7 @@ from refold.reducer._policy import Policy, described
 from refold.reducer._rows import Rows
 from refold.reducer._rules import RULES
 from refold.reducer._view import Message, Operation, PartState, State, View, freeze, thaw
+from refold.reducer.when import latch_of
 
 Mode = Literal["commit", "derive", "what-if"]
 
@@ -33,13 +34,16 @@ class Reducer:
     `mode` says how the host uses refold, which no log can tell. `commit`: the host appends the operations to its log
     before step/start. `derive`: nothing is appended, the cuts follow from the events. `what-if`: as derive, for a log
     whose requests were sent uncut: reported usage is lowered by what was already cut when that call was made.
-    `fingerprint` names everything that shapes a prompt: policy, meter, mode and each member's revision.
+    `fingerprint` names everything that shapes a prompt: policy, meter, mode and each member's revision. `price` gives
+    a message's tokens, `latches` each part's line; both follow from the parameters and are kept for speed.
     """
 
     policy: Policy
     meter: Meter
     mode: Mode = "commit"
     fingerprint: str = field(init=False, compare=False)
+    price: Callable[[SurfaceEvent], int] = field(init=False, compare=False, repr=False)
+    latches: tuple[int | None, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.mode not in ("commit", "derive", "what-if"):
@@ -47,6 +51,9 @@ class Reducer:
         facts = {"policy": described(self.policy), "meter": described(self.meter), "mode": self.mode}
         digest = hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
         object.__setattr__(self, "fingerprint", digest[:16])
+        object.__setattr__(self, "price", self.meter.estimator.message)
+        lines = (latch_of(part.when) for part in self.policy.parts)
+        object.__setattr__(self, "latches", tuple(line.tokens if line else None for line in lines))
 
     def start(self) -> View:
         """The view before any event."""
@@ -63,12 +70,12 @@ class Reducer:
         """The view after all the events, in order. Raises SurfaceError; then none of them has been folded."""
         self._check(view)
         state = thaw(view)
-        position = state.position
+        position, rules = state.position, RULES
         for event in events:
             if event.seq != position:
                 raise SurfaceError(f"out of order: the next event must be seq {position}", seq=event.seq)
             kind = type(event)
-            rule = RULES.get(kind)
+            rule = rules.get(kind)
             if rule is not None:
                 rule(self, state, event)
             position += event.width if kind is AssistantChunks else 1

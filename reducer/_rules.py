@@ -19,6 +19,7 @@ from refold.events import (
     StepEnd,
     StepStart,
     SurfaceError,
+    SurfaceEvent,
     SurfaceRewind,
     SystemMessage,
     Text,
@@ -31,11 +32,10 @@ from refold.events import (
 )
 from refold.reducer import _queue as queue
 from refold.reducer import _surface as surface
-from refold.reducer._measure import Meter, Refused, forget_stream, header_of, stream, tokens_now
+from refold.reducer._measure import Meter, Refused, forget_stream, header_of, stream, stream_overflow, tokens_now
 from refold.reducer._plan import due
 from refold.reducer._policy import Policy
 from refold.reducer._view import Call, Latch, Message, Node, Operation, State
-from refold.reducer.when import latch_of
 
 
 class Rules(Protocol):
@@ -47,6 +47,10 @@ class Rules(Protocol):
     def meter(self) -> Meter: ...
     @property
     def mode(self) -> str: ...
+    @property
+    def price(self) -> Callable[[SurfaceEvent], int]: ...
+    @property
+    def latches(self) -> tuple[int | None, ...]: ...
 
 
 def turn_start(reducer: Rules, state: State, event: TurnStart) -> None:
@@ -98,12 +102,11 @@ def step_end(reducer: Rules, state: State, event: StepEnd) -> None:
 def _boundary(reducer: Rules, state: State, event: TurnStart | StepEnd) -> None:
     """A pre-step begins: the one moment at which a latch looks at the measure."""
     state.boundary = event.seq
-    for index, part in enumerate(reducer.policy.parts):
-        line = latch_of(part.when)
+    for index, line in enumerate(reducer.latches):
         if line is None or state.parts[index].latch is not None:
             continue
         tokens = tokens_now(state)
-        if tokens is not None and tokens >= line.tokens:
+        if tokens is not None and tokens >= line:
             queue.open_latch(state, reducer.policy.parts, index, Latch(event.seq, tokens))
     queue.ripen(state, reducer.policy.parts)
 
@@ -111,7 +114,7 @@ def _boundary(reducer: Rules, state: State, event: TurnStart | StepEnd) -> None:
 def overflow(reducer: Rules, state: State, event: Overflow) -> None:
     state.overflow = True
     if reducer.meter.streams:
-        stream(state, event)
+        stream_overflow(state, event)
     if reducer.mode != "commit":
         _enforce(reducer, state)
 
@@ -137,10 +140,12 @@ def context(reducer: Rules, state: State, event: RequestContext) -> None:
 
 
 def call(reducer: Rules, state: State, event: ToolCall) -> None:
-    waiting = (place for place, known in enumerate(state.calls) if known.seq < 0 and known.id == event.call_id)
-    place = next(waiting, len(state.calls))
-    known = Call(event.seq, event.call_id, event.name, event.arguments)
-    state.calls = (*state.calls[:place], known, *state.calls[place + 1 :])
+    calls, place = state.calls, 0
+    for known in calls:
+        if known.seq < 0 and known.id == event.call_id:
+            break
+        place += 1
+    state.calls = (*calls[:place], Call(event.seq, event.call_id, event.name, event.arguments), *calls[place + 1 :])
 
 
 def _answered_call(state: State, event: ToolResult) -> tuple[str, str]:
@@ -159,13 +164,13 @@ def _answered_call(state: State, event: ToolResult) -> tuple[str, str]:
                 break
         else:
             return "", ""
-    state.calls = tuple(waiting for waiting in state.calls if waiting is not answered)
+    state.calls = tuple([waiting for waiting in state.calls if waiting is not answered])
     return answered.name, answered.arguments
 
 
 def message(reducer: Rules, state: State, event: Message) -> None:
     """A system, developer or user message, appended or put in the place of others."""
-    node = Node(event.seq, event, reducer.meter.estimator.message(event), event.seq, state.steps)
+    node = Node(event.seq, event, reducer.price(event), event.seq, state.steps)
     if event.replaces is None:
         surface.append(state, node)
     else:
@@ -173,7 +178,7 @@ def message(reducer: Rules, state: State, event: Message) -> None:
 
 
 def assistant(reducer: Rules, state: State, event: AssistantMessage) -> None:
-    tokens = reducer.meter.estimator.message(event)
+    tokens = reducer.price(event)
     gone = surface.shadowed(state, event) if event.replaces is not None else []
     if state.refusal is None:
         unsent = state.ghost if reducer.mode == "what-if" else 0
@@ -188,7 +193,7 @@ def assistant(reducer: Rules, state: State, event: AssistantMessage) -> None:
     else:
         surface.append(state, node)
     state.calls = tuple(
-        Call(-1, block.id, block.name, block.arguments) for block in event.content if type(block) is ToolUse
+        [Call(-1, block.id, block.name, block.arguments) for block in event.content if type(block) is ToolUse]
     )
     state.span = event.seq
     state.turn_has_step = True
@@ -196,7 +201,7 @@ def assistant(reducer: Rules, state: State, event: AssistantMessage) -> None:
 
 
 def result(reducer: Rules, state: State, event: ToolResult) -> None:
-    tokens = reducer.meter.estimator.message(event)
+    tokens = reducer.price(event)
     if event.replaces is not None:
         _rewrite(reducer, state, event, tokens)
         return

@@ -10,7 +10,6 @@ from refold.events import (
     AssistantMessage,
     Block,
     DeveloperMessage,
-    Overflow,
     SystemMessage,
     ToolResult,
     UserMessage,
@@ -167,7 +166,7 @@ class State(msgspec.Struct):
     tokens: int = 0
     header: Header | None = None
     meter_step: tuple[int, int, int] | None = None
-    pending: PVector[AssistantChunks | Overflow] = pvector()
+    pending: PVector[AssistantChunks] = pvector()
     anchor: Anchor | None = None
     refusal: str | None = None
     context_window: int | None = None

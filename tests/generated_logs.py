@@ -3,6 +3,7 @@
 A log obeys the format, and is as odd as the format allows; `broken_logs.py` breaks it.
 """
 
+import json
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -42,6 +43,12 @@ def _upto(most: int) -> st.SearchStrategy[int]:
 
 ANSWERED = (None, *({"kind": kind} for kind in ("stop", "stop", "tool-calls", "tool-calls", "max-tokens")))
 KEPT = ("whole",) * 6 + ("interrupted", "empty", "edited", "no sources", "no stream", "reordered", "thinned")
+SIGNS = {
+    "CJK": "\\u6f22",
+    "emoji": "\\ud83d\\ude00",
+    "lone surrogate": '\\ud83d"',
+    "text with extra fields": '"annotations"',
+}
 NOISE: tuple[tuple[str, Json], ...] = (
     ("permission/preset", {"preset": "ask"}),
     ("agent/inbox/spliced", {"target": "next-turn", "start": 0, "inserted": []}),
@@ -413,4 +420,6 @@ def sessions(draw: st.DrawFn) -> Session:
     writer.write()
     if writer.once_in(5, "log ends in the middle"):
         del writer.events[writer.upto(len(writer.events)) :]
-    return Session(writer.events, frozenset(writer.traits))
+    text = json.dumps(writer.events)
+    signs = {name for name, sign in SIGNS.items() if sign in text}
+    return Session(writer.events, frozenset(writer.traits | signs))

@@ -8,8 +8,7 @@ import msgspec
 from refold.events._blocks import Block
 from refold.events._errors import FormatError
 from refold.events.formats._cassette import is_cassette
-from refold.events.formats._conversation import Conversation, Request
-from refold.events.formats._conversations import Conversations
+from refold.events.formats._conversation import Conversation, Conversations, Request
 from refold.events.formats._exchanges import (
     Exchange,
     IsMessage,

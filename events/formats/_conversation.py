@@ -80,7 +80,9 @@ class Conversation:
         common = _common_head(labels, known)
         if common and not any(message.role == "assistant" for message in messages[common:]):
             return True
-        return common == len(known) or self._common_tail(labels, common)[0] > (0 if common else 1)
+        tail, end = _common_tail(known, labels, common)
+        kept = [message.role for message in messages[end - tail : end]]
+        return common == len(known) or (tail > (not common) and any(role != "user" for role in kept))
 
     def complain(self, text: str) -> None:
         """A part of the source could not be read. Every list that repeats it says so again; once is enough."""
@@ -138,7 +140,7 @@ class Conversation:
         """Rewrite the surface where it differs from the wanted list; gives what is still to be said."""
         labels, old = [label(message) for message in wanted], len(self.said)
         common = _common_head(labels, self.labels)
-        tail, end = self._common_tail(labels, common)
+        tail, end = _common_tail(self.labels, labels, common)
         dropped, come = old - tail - common, wanted[common : end - tail]
         if common < old and not (tail and self._exchangeable(common, dropped, come)):
             return self._turn_off(common, wanted)
@@ -166,17 +168,6 @@ class Conversation:
         if any(message.role == "tool" for message in wanted[common:]):
             self.journal.note("a list was changed in its middle: what stands behind the change is read as new")
         return wanted[common:]
-
-    def _common_tail(self, labels: list[Hashable], common: int) -> tuple[int, int]:
-        """How many of the surface's last messages the list still holds, and where in the list they end."""
-        if common == len(self.labels):
-            return 0, common
-        last = self.labels[-1]
-        end = next((at + 1 for at in range(len(labels) - 1, common - 1, -1) if labels[at] == last), common)
-        tail = 0
-        while tail < min(len(self.labels), end) - common and self.labels[-1 - tail] == labels[end - 1 - tail]:
-            tail += 1
-        return tail, end
 
     def _exchangeable(self, at: int, dropped: int, come: list[Message]) -> bool:
         """Can events say that `come` stands where `dropped` messages stood? Only a user message replaces a range."""
@@ -274,6 +265,53 @@ class Conversation:
         self.said, self.labels, self._in_loop = [message], [label(message)], False
 
 
+class Conversations:
+    """The sessions of one source: a request belongs to the one whose messages it sends again."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.all: list[Conversation] = []
+        self._answers: dict[str, Conversation] = {}
+        self._known: dict[Hashable, Conversation] = {}
+
+    def ask(self, request: Request) -> Conversation:
+        """Give the request to its conversation, a new one where none fits."""
+        _, messages = split_system(request.messages)
+        labels = [label(message) for message in messages]
+        found = self._answers.get(request.follows) if request.follows else self._find(messages, labels)
+        if found is None:
+            number = len(self.all) + 1
+            found = Conversation(self._name if number == 1 else f"{self._name}#{number}")
+            self.all.append(found)
+        for at, (mark, message) in enumerate(zip(labels, messages, strict=True)):
+            if at == 0 or message.role != "user" or message.resets:
+                self._known[mark] = found
+        found.ask(request)
+        return found
+
+    def answered(self, found: Conversation, message: Message, *names: str) -> None:
+        """The answer to that conversation's request; later requests may follow it by one of its names."""
+        found.answer(message)
+        self._known[label(message)] = found
+        for name in filter(None, names):
+            self._answers[name] = found
+
+    def named(self, answer: str) -> Conversation | None:
+        """The conversation that got this answer."""
+        return self._answers.get(answer)
+
+    def _find(self, messages: Sequence[Message], labels: list[Hashable]) -> Conversation | None:
+        """By what the list ends with, which is nearest in time, or else by its beginning."""
+        for at in (*range(len(messages) - 1, 0, -1), 0):
+            found = self._known.get(labels[at]) if at < len(labels) else None
+            if found is not None:
+                return found if found.continued_by(messages, labels) else None
+        return None
+
+    def sessions(self) -> tuple[Session, ...]:
+        return tuple(found.session() for found in self.all)
+
+
 def split_system(messages: Sequence[Message]) -> tuple[str | None, Sequence[Message]]:
     """The text of the system messages that lead the list, None without any, and the messages behind them."""
     count = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
@@ -287,8 +325,20 @@ def _common_head(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
     return next((at for at, (mine, yours) in pairs if mine != yours), min(len(one), len(other)))
 
 
+def _common_tail(known: Sequence[Hashable], labels: Sequence[Hashable], common: int) -> tuple[int, int]:
+    """How many of the last known messages a list still holds behind a common beginning, and where in it they end."""
+    if common == len(known):
+        return 0, common
+    end = next((at + 1 for at in range(len(labels) - 1, common - 1, -1) if labels[at] == known[-1]), common)
+    tail = 0
+    while tail < min(len(known), end) - common and known[-1 - tail] == labels[end - 1 - tail]:
+        tail += 1
+    return tail, end
+
+
 def _begins_with(request: Request, earlier: Request) -> bool:
+    """Does a list hold all of an earlier one, unchanged?"""
     if request.follows or earlier.follows or len(request.messages) < len(earlier.messages):
         return False
     both = zip(request.messages, earlier.messages, strict=False)
-    return all(label(new) == label(old) for new, old in both)
+    return all(label(new) == label(old) and (new.role != "tool" or same_content(new, old)) for new, old in both)

@@ -57,7 +57,7 @@ def exchanges(source: Source, key: str, host: bytes, is_message: IsMessage) -> t
         ]
     else:
         values, damage = json_values(source)
-        if values[0][0] and all(is_message(value) for _, value in values):
+        if all(is_message(value) for _, value in values):
             found = [Exchange(body={}, items=[value for _, value in values], lines=tuple(line for line, _ in values))]
         else:
             found = [each for at, value in values for each in inside(value, (at,), key, is_message)]
@@ -84,15 +84,6 @@ def glimpse(source: Source) -> Any:
     except FormatError:
         values = line_records(Source(source.data[: source.data.find(b"\n") + 1]))[0]
         return values[0][1] if values else None
-
-
-def detected(source: Source, key: str, host: bytes, is_message: IsMessage) -> bool:
-    """Does the source begin with a message list of this format, or record calls to this API? Raises nothing."""
-    if is_cassette(source, host):
-        return True
-    value = glimpse(source)
-    found = inside(value, (), key, is_message)
-    return is_message(value) or any(is_message(item) for each in found for item in each.items)
 
 
 def inside(value: Any, at: Path, key: str, is_message: IsMessage) -> list[Exchange]:

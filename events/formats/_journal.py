@@ -75,8 +75,13 @@ class Journal:
         self.note(text)
 
     @property
-    def size(self) -> int:
+    def upcoming(self) -> list[Node]:
         """Messages on the surface, and those that will be on it with the next request."""
+        return [*self.nodes, *self._waiting]
+
+    @property
+    def size(self) -> int:
+        """How many these are."""
         return len(self.nodes) + len(self._waiting)
 
     # what goes with the next request
@@ -191,19 +196,19 @@ class Journal:
             self.in_step = False
 
     def end_turn(self, time: int = 0, reason: str = "") -> None:
-        """The turn ends. What still waits was never sent, and stands on the surface all the same; only answers that
-        come back wait on, because an answer belongs in a step."""
+        """The turn ends. What still waits was never sent, and stands on the surface all the same."""
         self.end_step(time)
         if self.in_turn:
-            if not any(isinstance(node.event, AssistantMessage) for node in self._waiting):
-                self.settle()
+            self.settle()
             self.add(TurnEnd, time or self.time, turn=self.turn, reason=reason or self.outcome)
             self.in_turn = False
 
     # resets
 
     def settle(self) -> None:
-        """Put what waits on the surface."""
+        """Put what waits on the surface. An answer belongs in a step: while one waits to come back, all of it waits."""
+        if not self.in_step and any(isinstance(node.event, AssistantMessage) for node in self._waiting):
+            return
         waiting, self._waiting = self._waiting, []
         for node in waiting:
             place: dict[str, Any] = {"seq": len(self.events)}
@@ -232,8 +237,9 @@ class Journal:
         self.nodes[at] = Node(event, key)
 
     def rewind(self, time: int, keep: int) -> None:
-        """Only the first `keep` nodes stay."""
+        """Only the first `keep` nodes stay, counted with those that wait to come back."""
         self.settle()
+        del self._waiting[max(0, keep - len(self.nodes)) :]
         if keep < len(self.nodes):
             self.add(SurfaceRewind, time, to_seq=self.nodes[keep - 1].event.seq if keep else -1)
             del self.nodes[keep:]
@@ -262,6 +268,8 @@ class Journal:
         """Everything written, its open turn closed."""
         self.end_turn()
         self.settle()
+        if self._waiting:
+            self.note("no request followed that would have brought messages back to the surface; they are left out")
         unanswered = sum(not owner.answered for owners in self._calls.values() for owner in owners)
         if unanswered:
             self.note(f"{unanswered} call{'s have' if unanswered > 1 else ' has'} no result")

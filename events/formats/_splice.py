@@ -18,8 +18,8 @@ _decoder = json.JSONDecoder()
 def splice(text: str, edits: Mapping[Path, Callable[[Any], Any]], where: str) -> str:
     """The JSON text with the value at each path replaced by what its edit makes of it.
 
-    An edited list keeps the text of every element that its edit gives back as the same object. Raises FormatError
-    where the text is no JSON or a path leads nowhere.
+    Parts of a value that its edit gives back unchanged keep their text. Raises FormatError where the text is no JSON
+    or a path leads nowhere.
     """
     try:
         spans = _spans(text, edits)
@@ -28,31 +28,40 @@ def splice(text: str, edits: Mapping[Path, Callable[[Any], Any]], where: str) ->
     missing = next((path for path in edits if path not in spans), None)
     if missing is not None:
         raise FormatError(f"{where}: nothing stands at {'.'.join(map(str, missing))}")
+    changes: list[tuple[Span, str]] = []
+    for path, (start, end) in spans.items():
+        value = _decoder.decode(text[start:end])
+        changes.append(((start, end), _changed(text[start:end], value, edits[path](value), text.isascii())))
+    return _with(text, changes)
+
+
+def _changed(text: str, old: Any, new: Any, escape: bool) -> str:
+    """The text of `old`, which `text` spells, as it must be to spell `new`."""
+    if new is old:
+        return text
+    if isinstance(old, list) and isinstance(new, list) and len(old) != len(new):
+        spans = list(_children(text, 0).values())
+        kept = {place: text[start:end] for place, (start, end) in enumerate(spans)}
+        same = ((next((at for at, each in enumerate(old) if each is element), -1), element) for element in new)
+        return f"[{', '.join(kept[at] if at >= 0 else _dumped(element, escape) for at, element in same)}]"
+    alike = isinstance(old, list) and isinstance(new, list)
+    alike = alike or (isinstance(old, dict) and isinstance(new, dict) and list(old) == list(new))
+    if not alike:
+        return _dumped(new, escape)
+    spans_of = _children(text, 0)
+    changes = [
+        ((start, end), _changed(text[start:end], old[key], new[key], escape)) for key, (start, end) in spans_of.items()
+    ]
+    return _with(text, changes)
+
+
+def _with(text: str, changes: Iterable[tuple[Span, str]]) -> str:
     pieces: list[str] = []
     at = 0
-    for path, (start, end) in sorted(spans.items(), key=lambda item: item[1]):
-        pieces += text[at:start], _edited(text[start:end], edits[path], text.isascii())
+    for (start, end), changed in sorted(changes):
+        pieces += text[at:start], changed
         at = end
     return "".join((*pieces, text[at:]))
-
-
-def _edited(old: str, edit: Callable[[Any], Any], escape: bool) -> str:
-    value = _decoder.decode(old)
-    new = edit(value)
-    if not (isinstance(value, list) and isinstance(new, list)):
-        return _dumped(new, escape)
-    spans = _elements(old)
-    texts: list[str] = []
-    at = 0
-    for element in new:
-        kept = next((place for place in range(at, len(value)) if value[place] is element), None)
-        texts.append(_dumped(element, escape) if kept is None else old[slice(*spans[kept])])
-        at = at if kept is None else kept + 1
-    if len(new) != len(value):
-        return f"[{', '.join(texts)}]"
-    for (start, end), changed in reversed(list(zip(spans, texts, strict=True))):
-        old = old[:start] + changed + old[end:]
-    return old
 
 
 def _dumped(value: Any, escape: bool) -> str:
@@ -61,7 +70,7 @@ def _dumped(value: Any, escape: bool) -> str:
 
 
 def _spans(text: str, paths: Iterable[Path]) -> dict[Path, Span]:
-    """Where the values at these paths stand. Of an object's repeated keys the last counts, as for every decoder."""
+    """Where the values at these paths stand; a path that leads nowhere is left out."""
     wanted: dict[str | int, Any] = {}
     for path in paths:
         below = wanted
@@ -69,48 +78,42 @@ def _spans(text: str, paths: Iterable[Path]) -> dict[Path, Span]:
             below = below.setdefault(key, {})
     found: dict[Path, Span] = {}
 
-    def walk(at: int, below: dict[str | int, Any], path: Path) -> int:
-        if not below or text[at] not in "{[":
-            end = _decoder.raw_decode(text, at)[1]
-            if not below:
-                found[path] = (at, end)
-            return end
-        closing = "}" if text[at] == "{" else "]"
-        index = 0
-        seen: set[str | int] = set()
-        at = _skip(text, at + 1)
-        while text[at] != closing:
-            key: str | int = index
-            if closing == "}":
-                key, at = _decoder.raw_decode(text, at)
-                at = _skip(text, _skip(text, at) + 1)
-            if key in below:
-                if key in seen:
-                    for stale in [known for known in found if known[: len(path) + 1] == (*path, key)]:
-                        del found[stale]
-                seen.add(key)
-                at = walk(at, below[key], (*path, key))
-            else:
-                at = _decoder.raw_decode(text, at)[1]
-            at = _skip(text, at)
-            at = _skip(text, at + 1) if text[at] == "," else at
-            index += 1
-        return at + 1
+    def walk(start: int, below: dict[str | int, Any], path: Path) -> None:
+        for key, (inner, end) in _children(text, start).items():
+            if below.get(key):
+                walk(inner, below[key], (*path, key))
+            elif key in below:
+                found[(*path, key)] = (inner, end)
 
-    walk(_skip(text, 0), wanted, ())
+    start = _skip(text, 0)
+    if wanted:
+        walk(start, wanted, ())
+    else:
+        found[()] = (start, _decoder.raw_decode(text, start)[1])
     return found
 
 
-def _elements(text: str) -> list[Span]:
-    """The spans of a JSON array's elements; the text is known to be one."""
-    spans: list[Span] = []
-    at = _skip(text, 1)
-    while text[at] != "]":
+def _children(text: str, start: int) -> dict[str | int, Span]:
+    """Where each member of an object, or element of an array, stands; nothing for any other value.
+
+    Of an object's repeated keys the last counts, as for every decoder.
+    """
+    if text[start] not in "{[":
+        return {}
+    closing = "}" if text[start] == "{" else "]"
+    found: dict[str | int, Span] = {}
+    at, index = _skip(text, start + 1), 0
+    while text[at] != closing:
+        key: str | int = index
+        if closing == "}":
+            key, at = _decoder.raw_decode(text, at)
+            at = _skip(text, _skip(text, at) + 1)
         end = _decoder.raw_decode(text, at)[1]
-        spans.append((at, end))
+        found[key] = (at, end)
         at = _skip(text, end)
         at = _skip(text, at + 1) if text[at] == "," else at
-    return spans
+        index += 1
+    return found
 
 
 def _skip(text: str, at: int) -> int:

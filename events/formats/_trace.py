@@ -11,8 +11,7 @@ import msgspec
 from refold.events._blocks import Text, ToolUse
 from refold.events._errors import FormatError
 from refold.events.formats import _trace_messages as said
-from refold.events.formats._conversation import Conversation, Request
-from refold.events.formats._conversations import Conversations
+from refold.events.formats._conversation import Conversation, Conversations, Request
 from refold.events.formats._fields import arguments, compact, obj, text
 from refold.events.formats._messages import Message, calls_of, canonical, text_of
 from refold.events.formats._source import Session

@@ -15,8 +15,7 @@ from refold.events._errors import FormatError
 from refold.events._events import Usage
 from refold.events.formats import _trace
 from refold.events.formats._api import Complain, on_their_lines, rewritten
-from refold.events.formats._conversation import Request
-from refold.events.formats._conversations import Conversations
+from refold.events.formats._conversation import Conversations, Request
 from refold.events.formats._exchanges import glimpse, json_values
 from refold.events.formats._fields import Object, arguments, array, number, obj, objects, text, usage
 from refold.events.formats._messages import Message, Path, extra, part, parts
@@ -160,7 +159,7 @@ def detect(source: Source) -> bool:
 def _told(source: Source) -> Conversations:
     values, damage = json_values(source)
     told = Conversations(source.name)
-    if values[0][0] and all(is_message(value) for _, value in values):
+    if all(is_message(value) for _, value in values):
         _ask(told, [value for _, value in values], (), [line for line, _ in values])
     else:
         for place, value in values:

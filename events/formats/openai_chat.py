@@ -6,13 +6,16 @@ assistant message. A user message between results and their answer opens no turn
 """
 
 from collections.abc import Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
 from refold.events._blocks import Block, Opaque, Reasoning, ToolUse
 from refold.events._events import Usage
-from refold.events.formats import _api, _exchanges, anthropic_messages, openai_responses
+from refold.events.formats import _api, anthropic_messages, openai_responses
 from refold.events.formats._api import Api, Complain
+from refold.events.formats._cassette import is_cassette
+from refold.events.formats._exchanges import glimpse, inside
 from refold.events.formats._fields import Object, arguments, compact, number, obj, objects, text, usage
 from refold.events.formats._messages import Message, Path, extra, parts
 from refold.events.formats._source import Format, Session, Source
@@ -123,7 +126,9 @@ def detect(source: Source) -> bool:
     """A list of messages that has no sign of another API's: text alone looks the same in all of them."""
     if anthropic_messages.detect(source) or openai_responses.detect(source):
         return False
-    return _exchanges.detected(source, API.key, API.host, is_message)
+    value = glimpse(source)
+    items = chain(*(each.items for each in inside(value, (), API.key, is_message)))
+    return is_cassette(source, API.host) or is_message(value) or any(map(is_message, items))
 
 
 def read(source: Source) -> tuple[Session, ...]:

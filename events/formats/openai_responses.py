@@ -11,8 +11,10 @@ from typing import Any
 
 from refold.events._blocks import Block, Opaque, Reasoning, ToolUse
 from refold.events._events import Usage
-from refold.events.formats import _api, _exchanges
+from refold.events.formats import _api
 from refold.events.formats._api import Api, Complain
+from refold.events.formats._cassette import is_cassette
+from refold.events.formats._exchanges import glimpse, inside
 from refold.events.formats._fields import Object, arguments, array, compact, number, obj, objects, text, usage
 from refold.events.formats._messages import Message, Path, extra, parts
 from refold.events.formats._source import Format, Session, Source
@@ -110,7 +112,17 @@ API = Api("input", b"/v1/responses", is_item, messages, _system, _answers, _text
 
 
 def detect(source: Source) -> bool:
-    return _exchanges.detected(source, API.key, API.host, is_item)
+    """Items, settings beside the list or responses as only this API has them."""
+    if is_cassette(source, API.host):
+        return True
+    value = glimpse(source)
+    return is_item(value) or any(
+        any(map(is_item, each.items))
+        or "instructions" in each.body
+        or "previous_response_id" in each.body
+        or isinstance(obj(each.response).get("output"), list)
+        for each in inside(value, (), API.key, is_item)
+    )
 
 
 def read(source: Source) -> tuple[Session, ...]:

@@ -139,7 +139,7 @@ class _Reader:
         """Bring the surface to the wanted messages: drop what is behind the common beginning, restore the rest."""
         self._remember()
         wanted = [key for key in wanted if key in self.seen]
-        now = [node.key for node in self.journal.nodes]
+        now = [node.key for node in self.journal.upcoming]
         keep = 0
         while keep < min(len(now), len(wanted)) and now[keep] == wanted[keep]:
             keep += 1
@@ -149,7 +149,7 @@ class _Reader:
 
     def _remember(self) -> None:
         self.journal.settle()
-        self.seen.update((node.key, node) for node in self.journal.nodes)
+        self.seen.update((node.key, node) for node in self.journal.upcoming)
 
     def _message(self, time: int, message: Object, key: str) -> None:
         at = number(message.get("timestamp")) or time
@@ -196,10 +196,10 @@ class _Reader:
         self.summaries[key] = text(kept)
         self._remember()
         wanted = [known for known in self._context() if known == key or known in self.seen]
-        now = [node.key for node in self.journal.nodes]
+        now = [node.key for node in self.journal.upcoming]
         dropped = len(now) - (len(wanted) - 1)
         summary = blocks(entry.get("summary"))
-        if dropped > 0 and now[dropped:] == wanted[1:]:
+        if 0 < dropped <= len(self.journal.nodes) and now[dropped:] == wanted[1:]:
             self.journal.end_step(time)
             self.journal.replace(time, 0, dropped - 1, summary, "compaction", key)
             return

@@ -118,7 +118,7 @@ def _lists(value: Any, at: Path) -> list[tuple[Path, list[Any]]]:
 def _told(source: Source) -> Conversation:
     """The one conversation of a history, request by request."""
     values, damage = json_values(source)
-    if values[0][0] and all(is_message(value) for _, value in values):
+    if all(is_message(value) for _, value in values):
         placed: list[tuple[Path, Any]] = [((line,), value) for line, value in values]
     else:
         lists = [found for place, value in values for found in _lists(value, (place,))]

@@ -1,77 +1,58 @@
-"""What the data folder's own MANIFEST.md counts, and what a reader gives of the same file, in the same terms."""
+"""The folder's manifest: which transcripts it holds, and what it counts in each."""
 
 import os
+import re
 from pathlib import Path
-from statistics import median
+from typing import NamedTuple
 
-from tests.formats.checked import check
-from tests.formats.reading import results, said
+from refold.events.formats._source import Source
 
-from refold.events import AssistantMessage, RequestHeader, StepStart, SurfaceEvent, SurfaceRewind, ToolUse
-from refold.events.formats._source import Format, Session, Source
-from refold.events.formats._tree import pack_tree
-
-LARGE = 8192
+ROOT = Path(os.environ.get("REFOLD_DATA", "."))
 
 
-def folder() -> Path:
-    return Path(os.environ["REFOLD_DATA"])
+class Counts(NamedTuple):
+    """One row: model calls, tool results and those over 8192 characters, the largest prompt, errors and thinking."""
+
+    requests: int
+    results: int
+    large: int
+    max_prompt_tokens: int | None
+    errors: int
+    thinking: int
 
 
-def counted(name: str) -> tuple[int, int, int]:
-    """Model calls, tool results and those over 8192 code points, as the manifest counts them; blanks are 0."""
-    rows = (line.split(" | ") for line in (folder() / "MANIFEST.md").read_text("utf-8").splitlines())
-    row = next(row for row in rows if row[0].removeprefix("| ").split(" ")[0] == name)
-    calls, found, large = (int(cell.replace(",", "")) if cell.strip() else 0 for cell in row[5:8])
-    return calls, found, large
+def names(folder: str) -> list[str]:
+    """The transcripts in one format's folder."""
+    return sorted(path.name for path in (ROOT / folder).iterdir() if path.is_file())
 
 
-def told(sessions: tuple[Session, ...]) -> tuple[int, int, int]:
-    """The same three figures from what was read."""
-    calls = sum(isinstance(event, StepStart) for session in sessions for event in session.events)
-    every = [len(said(result)) for session in sessions for result in results(session)]
-    return calls, len(every), sum(length > LARGE for length in every)
+def everything() -> list[tuple[str, str]]:
+    """Folder and name of every transcript that is one file."""
+    folders = sorted(path.name for path in ROOT.iterdir() if path.is_dir())
+    return [(folder, name) for folder in folders for name in names(folder)]
 
 
-def read(form: Format, name: str) -> tuple[Session, ...]:
-    """The sessions of a file, or of a directory as one packed document, each of them checked."""
-    path = folder() / name
-    if path.is_dir():
-        files = {each.relative_to(path).as_posix(): each.read_bytes() for each in path.rglob("*") if each.is_file()}
-        source = pack_tree(files, path.name)
-    else:
-        source = Source(path.read_bytes(), path.name)
-    assert form.detect(source)
-    sessions = form.read(source)
-    for session in sessions:
-        check(session)
-        assert not session.partial
-    return sessions
+def source(folder: str, name: str) -> Source:
+    return Source((ROOT / folder / name).read_bytes(), name)
 
 
-def share(session: Session) -> float:
-    """Median over the calls of what a quarter of the prompt's characters is of the prompt tokens reported."""
-    surface: list[SurfaceEvent] = []
-    header, shares = 0, []
-    for event in session.events:
-        if isinstance(event, RequestHeader):
-            header = len(event.system or "") + len(event.tools)
-        elif isinstance(event, SurfaceRewind):
-            keep = [node.seq for node in surface].index(event.to_seq) + 1 if event.to_seq >= 0 else 0
-            del surface[keep:]
-        elif isinstance(event, SurfaceEvent):
-            if isinstance(event, AssistantMessage) and event.usage:
-                prompt = event.usage.total - event.usage.output_tokens
-                shares.append((header + sum(map(size, surface))) / 4 / prompt)
-            replaced = getattr(event, "replaces", None)
-            first, last = ([node.seq for node in surface].index(seq) for seq in replaced or ()) if replaced else (0, -1)
-            surface[first : last + 1] = [event] if replaced else []
-            surface += [] if replaced else [event]
-    return median(shares)
+def counted(folder: str) -> dict[str, Counts]:
+    """The manifest's rows of one folder by file name; a blank count is 0, a blank prompt size None."""
+    found = {}
+    for line in (ROOT / "MANIFEST.md").read_text("utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0].startswith(f"{folder}/"):
+            requests, results, large, largest = (_number(cell) for cell in cells[-5:-1])
+            errors, thinking = (_feature(cells[-1], name) for name in ("errors", "thinking"))
+            name = cells[0].removeprefix(f"{folder}/")
+            found[name] = Counts(requests or 0, results or 0, large or 0, largest, errors, thinking)
+    return found
 
 
-def size(event: SurfaceEvent) -> int:
-    return sum(
-        len(block.arguments) + len(block.name) if isinstance(block, ToolUse) else len(getattr(block, "text", ""))
-        for block in event.content
-    )
+def _number(cell: str) -> int | None:
+    return int(cell.replace(",", "")) if cell else None
+
+
+def _feature(features: str, name: str) -> int:
+    told = re.search(rf"(?:^|; )(\d+) {name}\b", features)
+    return int(told[1]) if told else 0

@@ -1,7 +1,7 @@
 """Inspect: every file of the data folder, counted as its manifest counts."""
 
 import pytest
-from tests.conformance.manifest import counted, folder, read, share, told
+from tests.conformance.figures import counted, folder, read, share, told
 
 from refold.events.formats.inspect_ai import FORMAT
 

@@ -1,9 +1,10 @@
 """Kimi: every file of the data folder, counted as its manifest counts."""
 
 import json
+from itertools import pairwise
 
 import pytest
-from tests.conformance.manifest import counted, folder, read, share, told
+from tests.conformance.figures import counted, folder, read, share, told
 
 from refold.events import AssistantMessage, StepEnd, StepStart, SurfaceEvent, UserMessage
 from refold.events.formats._source import Session
@@ -42,7 +43,7 @@ def _sent(session: Session) -> list[int]:
         if waiting and isinstance(event, AssistantMessage | StepEnd):
             waiting = False
             asked = [isinstance(node, UserMessage) and node.source == "user" for node in surface]
-            in_a_row = sum(one and other for one, other in zip(asked, asked[1:], strict=False))
+            in_a_row = sum(one and other for one, other in pairwise(asked))
             sent.append(len(surface) - in_a_row)
         if isinstance(event, SurfaceEvent):
             surface = [event] if getattr(event, "replaces", None) else [*surface, event]

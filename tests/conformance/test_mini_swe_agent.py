@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.conformance.manifest import counted, folder, read, share, told
+from tests.conformance.figures import counted, folder, read, share, told
 from tests.formats.reading import answers
 
 from refold.events.formats.mini_swe_agent import FORMAT

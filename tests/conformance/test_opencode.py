@@ -1,7 +1,7 @@
 """OpenCode: the storage directory of the data folder. Its manifest counts the 23 files, not what they tell."""
 
 import pytest
-from tests.conformance.manifest import read, told
+from tests.conformance.figures import read, told
 
 from refold.events.formats.opencode import FORMAT
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.conformance.manifest import counted, folder, read, share, told
+from tests.conformance.figures import counted, folder, read, share, told
 
 from refold.events import StepStart
 from refold.events.formats.openhands import FORMAT

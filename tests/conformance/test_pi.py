@@ -1,7 +1,7 @@
 """pi: every file of the data folder, counted as its manifest counts."""
 
 import pytest
-from tests.conformance.manifest import counted, folder, read, share, told
+from tests.conformance.figures import counted, folder, read, share, told
 from tests.formats.reading import of
 
 from refold.events import EndSeed, SurfaceRewind, UserMessage

@@ -1,7 +1,7 @@
 """SWE-agent: every file of the data folder, counted as its manifest counts. No file reports usage by call."""
 
 import pytest
-from tests.conformance.manifest import counted, folder, read, told
+from tests.conformance.figures import counted, folder, read, told
 
 from refold.events.formats.swe_agent import FORMAT
 

@@ -127,7 +127,11 @@ def test_a_sub_agents_conversation_is_a_session_of_its_own() -> None:
 def test_an_image_is_carried_through() -> None:
     picture = {"type": "image", "image": "tc://x", "detail": "auto"}
     prompt = [{"role": "user", "source": "input", "content": [{"type": "text", "text": "what?"}, picture]}]
-    old = {"id": 3, "epoch": 2, "transcript": {"events": [model(prompt, assistant("a hedgehog"))], "content": {"x": "d"}}}
+    old = {
+        "id": 3,
+        "epoch": 2,
+        "transcript": {"events": [model(prompt, assistant("a hedgehog"))], "content": {"x": "d"}},
+    }
 
     session = one(log(old))
 

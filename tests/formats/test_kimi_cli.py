@@ -235,7 +235,12 @@ def test_protocol_undo_drops_the_last_prompt_and_what_followed() -> None:
 
 
 def test_protocol_undo_does_not_cross_a_compaction() -> None:
-    compaction = {"type": "context.apply_compaction", "summary": "short", "compactedCount": 2, "keptUserMessageCount": 1}
+    compaction = {
+        "type": "context.apply_compaction",
+        "summary": "short",
+        "compactedCount": 2,
+        "keptUserMessageCount": 1,
+    }
     source = lines(METADATA, asked("one"), *step(part("first")), compaction, {"type": "context.undo", "count": 1})
 
     (session,) = read(FORMAT, source)

@@ -30,7 +30,10 @@ def test_a_return_code_other_than_0_is_an_error() -> None:
 def test_the_exit_message_is_no_part_of_the_prompt() -> None:
     (session,) = read_file(FORMAT, "mini_swe_agent_1_1.traj.json")
 
-    assert surface(session)[-1] == "assistant: The patch looks correct. Let me verify it only contains the intended change:"
+    assert (
+        surface(session)[-1]
+        == "assistant: The patch looks correct. Let me verify it only contains the intended change:"
+    )
     assert session.notes == ("1 call has no result",)
 
 

@@ -232,7 +232,8 @@ def test_v1_a_condensation_forgets_by_id_and_its_summary_may_be_forgotten_too() 
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{}", b"[]", b'[{"kind":"x"}]', b'{"instance_id":"i","history":[]}', b'{"history":[{"role":"user"}]}']
+    "data",
+    [b"", b"{}", b"[]", b'[{"kind":"x"}]', b'{"instance_id":"i","history":[]}', b'{"history":[{"role":"user"}]}'],
 )
 def test_other_files_are_no_openhands_log(data: bytes) -> None:
     assert not FORMAT.detect(Source(data))

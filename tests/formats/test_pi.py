@@ -30,7 +30,14 @@ def test_an_aborted_answer_counts_its_usage_and_leaves_the_surface() -> None:
         (False, Usage(10, 102, 43835, 5195)),
         (True, Usage(10, 8, 49204, 1739)),
     ]
-    assert [line.partition(":")[0] for line in surface(session)] == ["user", "user", "assistant", "tool", "user", "user"]
+    assert [line.partition(":")[0] for line in surface(session)] == [
+        "user",
+        "user",
+        "assistant",
+        "tool",
+        "user",
+        "user",
+    ]
     assert [end.reason for end in of(session, TurnEnd)] == ["completed", "aborted", "completed"]
 
 
@@ -174,7 +181,9 @@ def test_a_torn_last_line_makes_the_session_partial() -> None:
     assert surface(session) == ["user: one"]
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b'{"type":"session"}', b'{"type":"session","version":0,"id":"x"}', b"\xff"])
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b'{"type":"session"}', b'{"type":"session","version":0,"id":"x"}', b"\xff"]
+)
 def test_other_files_are_no_pi_session(data: bytes) -> None:
     assert not FORMAT.detect(Source(data))
     with pytest.raises(FormatError, match="no pi session"):

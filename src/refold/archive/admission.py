@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from refold.archive.layout import FOLDER
 from refold.archive.originals import Original, Walk
 from refold.archive.receipt import Lang, Origin, plain_text, receipt, receipted_name, size_of
-from refold.archive.store import Archive, ArchiveError
 from refold.events import Event, PolicyError, Text, ToolResult
 from refold.reducer import View
 
@@ -100,35 +99,8 @@ def admit(
     path = read_path(origin, rules.cwd)
     if origin.tool == RECALL_TOOL or (path is not None and (in_archive(path) or path in receipts.paths)):
         return None
-    admission = _receipted(Original(origin, result), text, rules)
-    return admission if size_of(_text(admission)) < size_of(text) else None
-
-
-def admitted(
-    archive: Archive | None,
-    view: View,
-    result: ToolResult,
-    receipts: Receipts,
-    rules: Rules | None,
-    *,
-    decision: Mapping[str, Any] = ACCEPTED,
-    nested: bool = False,
-) -> tuple[ToolResult, str | None]:
-    """What to log for a result, its original being kept by then, and a warning where that failed.
-
-    A result whose original cannot be kept is logged whole. Without `rules` (admission is off) or `archive` (there is
-    no session) every result is.
-    """
-    if archive is None or rules is None:
-        return result, None
-    admission = admit(view, result, receipts, rules, decision=decision, nested=nested)
-    if admission is None:
-        return result, None
-    try:
-        origin = archive.keep(admission.original)
-    except ArchiveError as error:
-        return result, f"{error}; the result is logged whole"
-    return _receipted(replace(admission.original, origin=origin), admission.original.text, rules).result, None
+    admission = receipted(Original(origin, result), rules)
+    return admission if size_of(plain_text(admission.result.content) or "") < size_of(text) else None
 
 
 def decided(decision: Mapping[str, Any], logged: ToolResult) -> dict[str, Any]:
@@ -157,10 +129,8 @@ def in_archive(path: str) -> bool:
     return FOLDER in re.split(r"[/\\]", path)[:-1]
 
 
-def _receipted(original: Original, text: str, rules: Rules) -> Admission:
-    shown = receipt(original.origin, text, root=rules.root, lang=rules.lang, preview_bytes=rules.preview_bytes)
+def receipted(original: Original, rules: Rules) -> Admission:
+    """The receipt of an original, whatever its size."""
+    text, origin = original.text, original.origin
+    shown = receipt(origin, text, root=rules.root, lang=rules.lang, preview_bytes=rules.preview_bytes)
     return Admission(replace(original.result, content=(Text(shown),)), original)
-
-
-def _text(admission: Admission) -> str:
-    return plain_text(admission.result.content) or ""

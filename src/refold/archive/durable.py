@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside, forced to disk, renamed into place, readable by their user alone."""
+"""Files that are whole or not there, for their user alone: written beside, forced to disk, renamed into place."""
 
 import os
 from contextlib import suppress

@@ -155,7 +155,7 @@ def _adopt_result(index: Index, root: Path, name: str) -> None:
 
 def _adopt_round(index: Index, path: Path, round: tuple[int, int | None]) -> None:
     try:
-        kept = originals_in(parsed(path.read_bytes()))
+        kept = originals_in(parsed(path.read_bytes()), round[0])
     except (OSError, ValueError):
         return
     if kept:

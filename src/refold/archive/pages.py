@@ -8,7 +8,7 @@ LONGEST = 8_000
 
 class Page(msgspec.Struct, frozen=True):
     """The lines `first` to `last` (from 1, both included) of the `total` of a text, as they stand in it, with the line
-    ends between them and after the last, where it has one. `last` is `first` - 1 where the text is shorter."""
+    ends between them and after the last, where it has one. `last` is less than `first` where the text ends before."""
 
     text: str
     first: int
@@ -28,9 +28,8 @@ def lines_of(text: str) -> list[str]:
 
 def page(lines: list[str], offset: int = 1, limit: int | None = None) -> Page:
     """At most `limit` lines from line `offset` on; both at least 1."""
-    first = min(offset, len(lines) + 1)
-    last = len(lines) if limit is None else min(first + limit - 1, len(lines))
-    return Page("".join(lines[first - 1 : last]), first, last, len(lines))
+    last = len(lines) if limit is None else min(offset + limit - 1, len(lines))
+    return Page("".join(lines[offset - 1 : last]), offset, last, len(lines))
 
 
 def _pieces(line: str) -> list[str]:

@@ -160,7 +160,7 @@ def receipted_name(origin: Origin, content: tuple[Block, ...]) -> str | None:
 
 
 def preview(text: str, budget: int, from_end: bool) -> Preview:
-    """Whole lines from one end, at most `budget` bytes; a line that alone is longer is cut, never inside a code point."""
+    """Whole lines from one end, at most `budget` bytes; a line that alone is longer is cut, in whole code points."""
     lines = text.split("\n")
     picked: list[str] = []
     used, clipped = 0, False

@@ -24,6 +24,27 @@ def document(turn: int, step: int | None, kept: list[Original], session_id: str 
     return {**about, "timeFrom": min(times), "timeTo": max(times), "toolResults": [_entry(one) for one in kept]}
 
 
+def joined(standing: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """A document with the entries of another that it lacks, by seq; `standing` itself where it lacks none.
+
+    What stands there stays as it is, whatever it holds. Raises ValueError where it is no document of a round.
+    """
+    entries = standing.get("toolResults")
+    if not isinstance(entries, list):
+        raise ValueError("is no round file: it has no list of results")
+    known = {entry["seq"] for entry in entries if isinstance(entry, dict) and isinstance(entry.get("seq"), int)}
+    added = [entry for entry in new["toolResults"] if entry["seq"] not in known]
+    if not added:
+        return standing
+    times = [value for value in (standing.get("timeFrom"), standing.get("timeTo")) if isinstance(value, int)]
+    span = {"timeFrom": min([*times, new["timeFrom"]]), "timeTo": max([*times, new["timeTo"]])}
+    return {**standing, **span, "toolResults": sorted([*entries, *added], key=_seq)}
+
+
+def _seq(entry: Any) -> int:
+    return _whole(entry.get("seq"), -1) if isinstance(entry, dict) else -1
+
+
 def encoded(value: Any) -> bytes:
     """JSON with an indent of two; non-ASCII unescaped but for lone surrogates, which UTF-8 has no form for."""
     return json.dumps(value, ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace")
@@ -40,8 +61,8 @@ def parsed(data: bytes) -> dict[str, Any]:
     return value
 
 
-def originals_in(value: dict[str, Any]) -> list[Original]:
-    """The originals of a document, in its order. An entry that holds no result is passed over."""
+def originals_in(value: dict[str, Any], turn: int) -> list[Original]:
+    """The originals of a turn's document, in its order. An entry that holds no result is passed over."""
     listed = value.get("toolResults")
     entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     seen: dict[int, int] = {}
@@ -49,7 +70,7 @@ def originals_in(value: dict[str, Any]) -> list[Original]:
     for entry in entries:
         step = _whole(entry.get("step"), _whole(_data(entry.get("event")).get("step"), 0))
         seen[step] = seen.get(step, 0) + 1
-        original = _original(entry, _whole(value.get("turn"), 0), step, seen[step])
+        original = _original(entry, turn, step, seen[step])
         if original is not None:
             found.append(original)
     return found
@@ -83,7 +104,8 @@ def _entry(original: Original) -> dict[str, Any]:
 
 def _call_event(call: ToolCall) -> dict[str, Any]:
     asked = {"callId": call.call_id, "name": call.name, "arguments": call.arguments}
-    return {"type": call.type, "seq": call.seq, "time": call.time, "data": {"turn": call.turn, "step": call.step, **asked}}
+    data = {"turn": call.turn, "step": call.step, **asked}
+    return {"type": call.type, "seq": call.seq, "time": call.time, "data": data}
 
 
 def _result_event(result: ToolResult) -> dict[str, Any]:
@@ -110,7 +132,7 @@ def _original(entry: dict[str, Any], turn: int, step: int, place: int) -> Origin
     data = _data(entry.get("event"))
     message = data.get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    if not isinstance(content, list):
+    if not isinstance(message, dict) or not isinstance(content, list):
         return None
     parts = [part for part in content if isinstance(part, dict)]
     wrapped = [part for part in parts if part.get("type") == "tool-result"]

@@ -1,26 +1,24 @@
 """Everything that can be recalled of a session: the originals its log holds, and those its archive keeps."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import msgspec
 
 from refold.archive.index import ResultRow
 from refold.archive.layout import result_of
 from refold.archive.originals import Original, originals
-from refold.archive.receipt import Origin, hint_of, receipted_name, size_of
+from refold.archive.receipt import Origin, hint_of, receipted_name, result_name
 from refold.archive.store import Archive
-from refold.events import Event, Text, ToolResult
+from refold.events import Event, ToolResult
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """An original that can be recalled. `file` is its own file's path, None where it has none, `hint` what its call
-    was about; `text` is None where the file is gone or cannot be read."""
+    """An original that can be recalled. `hint` says what its call was about; `row` is that of its own file in the
+    archive, None where the log or a round file holds it."""
 
     original: Original
-    text: str | None
     hint: str
-    file: str | None = None
+    row: ResultRow | None = None
 
     @property
     def turn(self) -> int:
@@ -30,53 +28,44 @@ class Kept(msgspec.Struct, frozen=True):
     def step(self) -> int:
         return self.original.origin.step
 
-
-class Turn(msgspec.Struct, frozen=True):
-    """What is kept of a turn: how many results, of which steps, from when to when (Unix milliseconds)."""
-
-    turn: int
-    results: int
-    steps: tuple[int, ...]
-    time_from: int
-    time_to: int
+    @property
+    def time(self) -> int:
+        return self.original.result.time
 
 
 class Shelf:
-    """The originals of one session. `events` is its log, () where there is none; `archive` its archive, if any.
+    """The originals of one session, by turn, step and place. Raises ArchiveError where the archive cannot be listed.
 
-    The log comes first: what it holds whole is taken from it. Where it holds a receipt the archive has the text.
+    `events` is the session's log, () where there is none; `archive` its archive, if any. A turn that the log has is
+    taken from it; where it holds a receipt the archive has the text, and what the archive alone has comes too.
     """
 
     def __init__(self, events: Iterable[Event] = (), archive: Archive | None = None) -> None:
-        self._log = list(originals(events))
         self._archive = archive
-        self._rows = {row.rel_file: row for row in archive.results()} if archive else {}
+        rows = {row.rel_file: row for row in archive.results()} if archive else {}
+        logged = list(originals(events))
+        kept = [_logged(original, rows) for original in logged]
+        known = {one.row.rel_file for one in kept if one.row} | {result_name(one.origin) for one in logged}
+        kept += [_kept_row(row) for name, row in rows.items() if name not in known]
+        if archive:
+            for turn in sorted({row.turn for row in archive.rounds()} - {one.origin.turn for one in logged}):
+                kept += [_logged(original, rows) for original in archive.turn(turn)]
+        self.kept = sorted(kept, key=lambda one: (one.turn, one.step, one.original.origin.place))
 
-    def of_turn(self, turn: int) -> list[Kept]:
-        """All that is kept of a turn, by step and place. Raises ArchiveError."""
-        seqs = {original.result.seq for original in self._log}
-        rounds = self._archive.turn(turn) if self._archive else []
-        found = [original for original in self._log if original.origin.turn == turn]
-        found += [original for original in rounds if original.result.seq not in seqs]
-        kept = [self._kept(original) for original in found]
-        named = {one.file for one in kept}
-        rows = [row for row in self._rows.values() if row.turn == turn]
-        kept += [one for one in map(self._kept_row, rows) if one.file not in named]
-        return sorted(kept, key=lambda one: (one.step, one.original.origin.place))
+    def text(self, kept: Kept) -> str | None:
+        """The text of an original; None where its file is gone or cannot be read."""
+        if kept.row is None:
+            return kept.original.text
+        return self._archive.text(kept.row.rel_file) if self._archive else None
 
-    def turns(self) -> list[Turn]:
-        """The turns of which anything is kept. Raises ArchiveError."""
-        counted: dict[int, _Count] = {}
-        seqs = {original.result.seq for original in self._log}
-        for original in self._log:
-            counted.setdefault(original.origin.turn, _Count()).add(original.origin.step, original.result.time)
-        logged = set(counted)
-        receipted = {name for original in self._log if (name := _receipt(original))}
-        for row in self._rows.values():
-            if row.rel_file not in receipted:
-                counted.setdefault(row.turn, _Count()).add(row.step, row.time)
-        for turn in {row.turn for row in (self._archive.rounds() if self._archive else [])} - logged:
-            for original in self._archive.turn(turn) if self._archive else []:
-                if original.result.seq not in seqs:
-                    counted.setdefault(turn, _Count()).add(original.origin.step, original.result.time)
-        return [counted[turn].told(turn) for turn in sorted(counted)]
+
+def _logged(original: Original, rows: dict[str, ResultRow]) -> Kept:
+    name = receipted_name(original.origin, original.result.content)
+    return Kept(original, hint_of(original.origin.arguments), rows.get(name) if name else None)
+
+
+def _kept_row(row: ResultRow) -> Kept:
+    told = result_of(row.rel_file.rpartition("/")[2])
+    origin = Origin(row.turn, row.step, told.place if told else 1, row.tool, row.call_id or "")
+    result = ToolResult(-1, row.time, (), row.turn, row.step, row.call_id or "")
+    return Kept(Original(origin, result), row.hint, row)

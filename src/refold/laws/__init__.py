@@ -12,7 +12,7 @@ from refold.laws.case import Case, LawBroken
 from refold.laws.checking import LAWS, Report, check, holds
 from refold.laws.live import Beat, Host, Run, Sent, play
 from refold.laws.script import Script
-from refold.laws.sessions import scripts, sessions
+from refold.laws.sessions import acts, scripts, sessions
 
 __all__ = [
     "LAWS",
@@ -24,6 +24,7 @@ __all__ = [
     "Run",
     "Script",
     "Sent",
+    "acts",
     "check",
     "holds",
     "play",

@@ -68,4 +68,3 @@ def _sums(case: Case, reducer: Reducer, view: View) -> list[tuple[str, object, o
             (f"{part.name}: gone before the head", 0, sum(place < now.head for place, _, _ in live)),
         ]
     return found
-

@@ -93,4 +93,3 @@ def difference(one: View, other: View) -> str:
     """The fields in which two views differ, by name."""
     found = [name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name)]
     return f"the views differ in {', '.join(found)}" if found else "the views differ"
-

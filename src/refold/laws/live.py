@@ -63,7 +63,6 @@ from refold.laws.script import (
     Script,
     Step,
     Window,
-    Words,
     blocks,
 )
 from refold.prompt import prompt_bytes
@@ -272,11 +271,9 @@ class Host:
                 self._end_turn("aborted" if act.interrupted else "completed")
 
     def _open_step(self) -> None:
-        at, operations = len(self.events), ()
+        at, operations = len(self.events), self.reducer.plan(self.view)
         if self.reducer.mode == "commit":
             self._consult()
-        else:
-            operations = self.reducer.plan(self.view)
         self._step, self._step_open = self._step + 1, True
         self._log(StepStart(self._next, self._now, self._turn, self._step))
         if self.reducer.mode != "commit":
@@ -290,7 +287,7 @@ class Host:
             system = self._header.system if self.script.version < 3 else None
             self._log(RequestHeader(self._next, self._now, system, self._header.tools, '{"model":"m"}'))
             self._quiet = self._quiet and self._header == self._shown_header
-            self._header, self._shown_header = None, self._header
+            self._shown_header, self._header = self._header, None
         if self._window is not None:
             self._log(RequestContext(self._next, self._now, "p", "m", self._window.tokens))
             self._window = None
@@ -301,16 +298,12 @@ class Host:
 
     def _send(self) -> None:
         messages = self.reducer.messages(self.view)
-        self._sent.append(
-            Sent(len(self.events), messages, tuple(self._since), self._quiet, self._same_process)
-        )
+        self._sent.append(Sent(len(self.events), messages, tuple(self._since), self._quiet, self._same_process))
         self._since.clear()
         self._quiet = self._same_process = True
 
     def _overrun(self, acts: tuple[Rewrite | Compact, ...]) -> None:
-        at, operations = len(self.events), ()
-        if self.reducer.mode != "commit":
-            operations = self.reducer.plan(structs.replace(self.view, overflow=True))
+        at, operations = len(self.events), self.reducer.plan(structs.replace(self.view, overflow=True))
         self._log(Overflow(self._next, self._now, self._turn, self._step))
         if self.reducer.mode == "commit":
             self._consult(overflow=True)

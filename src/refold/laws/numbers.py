@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from refold.reducer import Part, Policy
+from refold.reducer import Policy
 
 CONTEXT_WINDOW = 100_000
 MOST_COUNT = 12
@@ -35,7 +35,8 @@ class Numbers(Struct, frozen=True):
 def numbers(policy: Policy) -> Numbers:
     """What a policy turns on, found in its own fields and those of its members."""
     small, large, aims, counts, pauses = {0, 1}, {300}, {1000}, {1}, {60_000}
-    tools, others = [], ["unlisted"]
+    tools: list[str] = []
+    others = ["unlisted"]
     for part in policy.parts:
         line = max(part.which.over_chars, _kept(part.how))
         small |= {line - 1, line, _kept(part.how), part.which.over_chars}

@@ -5,10 +5,9 @@ from msgspec import structs
 from refold.events import Block, Event, StepEnd, StepStart, SurfaceError, Text, ToolResult, TurnStart
 from refold.laws.case import Case, LawBroken
 from refold.laws.live import Run
-from refold.reducer import Operation, Part, View
+from refold.reducer import Operation, Part, View, when
 from refold.reducer import _surface as surface
 from refold.reducer import frozen as frozen_seqs
-from refold.reducer import when
 from refold.reducer._view import Node
 from refold.reducer.ripe import Views
 from refold.reducer.when import latch_of
@@ -134,7 +133,11 @@ def exact_views(case: Case) -> None:
         view = run.views[beat.at]
         targeted = {operation.seq: operation for operation in beat.operations}
         for index, part in enumerate(case.policy.parts):
-            if not isinstance(part.ripe, Views) or part.ripe.settled or not isinstance(part.when, when.Always | when.Latch):
+            if (
+                not isinstance(part.ripe, Views)
+                or part.ripe.settled
+                or not isinstance(part.when, when.Always | when.Latch)
+            ):
                 continue
             for _, node in surface.nodes(view):
                 seen = sum(node.seq < start < view.position for start in starts)

@@ -48,7 +48,9 @@ def append_only(case: Case) -> None:
             for operation in beat.operations:
                 part, now = case.policy.parts[operation.part], run.views[beat.at].parts[operation.part]
                 if latch_of(part.when) is part.when and now.latch is None:
-                    raise LawBroken("append-only", f"seq {operation.seq} is cut while the latch of {part.name} is closed")
+                    raise LawBroken(
+                        "append-only", f"seq {operation.seq} is cut while the latch of {part.name} is closed"
+                    )
 
 
 def local(case: Case) -> None:
@@ -67,14 +69,18 @@ def _agree(case: Case, run: Run, before: Sent, after: Sent) -> None:
         if place >= len(after.messages):
             raise LawBroken("local", f"{_span(before, after)}: message {place} is gone")
         found = after.messages[place]
-        operation = first.get(run.origins[message.seq]) if isinstance(message, ToolResult) else None
-        if operation is None:
+        cut = first.get(run.origins[message.seq]) if isinstance(message, ToolResult) else None
+        if cut is None or not isinstance(message, ToolResult):
             if found is not message and (after.same_process or found != message):
-                raise LawBroken("local", f"{_span(before, after)}: message {place} before the first cut is another object")
+                raise LawBroken(
+                    "local", f"{_span(before, after)}: message {place} before the first cut is another object"
+                )
             continue
-        kept = _bytes_kept(case, message, operation.cut_at)
+        kept = _bytes_kept(case, message, cut.cut_at)
         if case.text(found)[:kept] != case.text(message)[:kept]:
-            raise LawBroken("local", f"{_span(before, after)}: seq {message.seq} differs before code point {operation.cut_at}")
+            raise LawBroken(
+                "local", f"{_span(before, after)}: seq {message.seq} differs before code point {cut.cut_at}"
+            )
         return
 
 

@@ -139,9 +139,7 @@ class Restart(Struct, frozen=True):
     from_dump: bool = False
 
 
-Act = (
-    Ask | Step | EndTurn | Blocked | Rewrite | Compact | Resume | Rewind | Header | Window | Note | Pause | Restart
-)
+Act = Ask | Step | EndTurn | Blocked | Rewrite | Compact | Resume | Rewind | Header | Window | Note | Pause | Restart
 
 
 class Script(Struct, frozen=True):

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 # Plain; two that JSON escapes; CJK; an emoji; a base with a combining mark; lone surrogates that never meet, and few of
 # them, since Python encodes each by a call of its own.
-UNITS = ("x", "log line\n", "a\\\"\t", "漢字", "😀", "e\u0301", "\ud83d" + "-" * 40, "-" * 40 + "\udc00")
+UNITS = ("x", "log line\n", 'a\\"\t', "漢字", "😀", "e\u0301", "\ud83d" + "-" * 40, "-" * 40 + "\udc00")
 IMAGE = Opaque('{"type":"image","attachment":{"mediaType":"image/png","bytes":97}}')
 UNKNOWN = Opaque('{"type":"x-chart","payload":[1.0,"漢",{"a":null}]}')
 IDS = ("call", "call", "", "call-2", "電話")
@@ -51,6 +51,7 @@ KINDS = (
     *("answer", "answer", "ask", "ask", "end", "rewrite", "rewrite", "compact", "blocked", "resume", "rewind"),
     *("header", "note", "pause", "restart"),
 )
+HEADERS: tuple[Act, ...] = (Header("Be brief.", "[]"), Header("Be long."), Window(CONTEXT_WINDOW // 2))
 MORE_PAUSES = ("pause",) * 6
 
 
@@ -157,7 +158,7 @@ class _Drawing:
             case "rewind":
                 return Rewind(self.pick(range(8))) if self.one_in(3) else None
             case "header":
-                return self.pick((Header("Be brief.", "[]"), Header("Be long."), Window(CONTEXT_WINDOW)))
+                return self.pick(HEADERS)
             case "note":
                 return Note()
             case "pause":
@@ -181,6 +182,17 @@ def scripts(policy: Policy) -> st.SearchStrategy[Script]:
     @st.composite
     def drawn(draw: st.DrawFn) -> Script:
         return _Drawing(draw, known).script(length)
+
+    return drawn()
+
+
+def acts(policy: Policy) -> st.SearchStrategy[Act]:
+    """Single acts, for a host that is driven step by step."""
+    known = numbers(policy)
+
+    @st.composite
+    def drawn(draw: st.DrawFn) -> Act:
+        return _Drawing(draw, known).act() or Note()
 
     return drawn()
 

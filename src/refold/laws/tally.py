@@ -5,7 +5,7 @@ from collections import Counter
 from refold.events import Overflow, ToolResult, TurnEnd, UserMessage
 from refold.laws.case import Case
 from refold.laws.live import Run
-from refold.laws.script import Resume, Restart, Retry, Step
+from refold.laws.script import Restart, Resume, Retry, Step
 from refold.reducer import Policy, View
 from refold.reducer import _surface as surface
 from refold.reducer._view import Node
@@ -18,7 +18,7 @@ WITH_LATCH = ("latch opened", "frozen though large")
 
 def names(policy: Policy) -> tuple[str, ...]:
     """The cases that have to come up for this policy."""
-    found = ALWAYS
+    found: tuple[str, ...] = ALWAYS
     if policy.parts:
         found += WITH_PARTS
     if any(latch_of(part.when) for part in policy.parts):
@@ -71,7 +71,7 @@ def _is_candidate(node: Node | None) -> bool:
 def _frozen_though_large(case: Case, view: View, node: Node) -> bool:
     """Would the node be cut, had a latch not frozen it?"""
     for index, (part, now) in enumerate(zip(case.policy.parts, view.parts, strict=True)):
-        if now.latch is not None and case.commit.origins[node.seq] <= now.latch.seq:
-            if part.which.refuses(node) is None and case.cut(index, node) is not None:
-                return True
+        there = now.latch is not None and case.commit.origins[node.seq] <= now.latch.seq
+        if there and part.which.refuses(node) is None and case.cut(index, node) is not None:
+            return True
     return False
