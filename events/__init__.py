@@ -1,6 +1,7 @@
 """What happened: the immutable events of a session, and the readers and writers of the logs that hold them."""
 
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
+from refold.events._dsh_read import read_dsh
 from refold.events._errors import FormatError, LogError, PolicyError, RefoldError, SurfaceError
 from refold.events._events import (
     AssistantChunks,
@@ -39,6 +40,8 @@ from refold.events._events import (
     UsageReport,
     UserMessage,
 )
+from refold.events._log import Log
+from refold.events._reorder import Reorder
 
 __all__ = [
     "AssistantChunks",
@@ -58,6 +61,7 @@ __all__ = [
     "Finish",
     "FinishReason",
     "FormatError",
+    "Log",
     "LogError",
     "Opaque",
     "Other",
@@ -66,6 +70,7 @@ __all__ = [
     "Reasoning",
     "ReasoningDelta",
     "RefoldError",
+    "Reorder",
     "RequestContext",
     "RequestHeader",
     "StepEnd",
@@ -86,4 +91,5 @@ __all__ = [
     "Usage",
     "UsageReport",
     "UserMessage",
+    "read_dsh",
 ]

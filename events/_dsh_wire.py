@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType, defstruct, field
 
 from refold.events._blocks import Block
-from refold.events._events import BlockEnd, BlockStart, ReasoningDelta, TextDelta, ToolCallDelta
+from refold.events._events import StreamChunk
 
 Seq = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 
@@ -157,32 +157,6 @@ class ContextData(msgspec.Struct, frozen=True, gc=False):
     contextWindow: int | None = None
 
 
-class Failure(msgspec.Struct, frozen=True, gc=False):
-    code: str = ""
-
-
-class FinishReason(msgspec.Struct, frozen=True, gc=False):
-    kind: str
-    failure: Failure = Failure()
-
-
-class FinishChunk(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="finish"):
-    reason: FinishReason
-
-
-class UsageChunk(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="usage"):
-    pass
-
-
-WireChunk = BlockStart | TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd | FinishChunk | UsageChunk
-
-
-class ChunkData(msgspec.Struct, frozen=True, gc=False):
-    turn: int
-    step: int
-    chunk: WireChunk
-
-
 class StreamRecord(msgspec.Struct, frozen=True, gc=False):
     """One record of an attempt's stream; only a single chunk is looked into."""
 
@@ -274,7 +248,8 @@ _TOLD = MappingProxyType(
     }
 )
 _SILENT = (
-    "agent-preset/selected agent/inbox/spliced approval/asked approval/decided approval/policy command/done command/run "
+    "agent-preset/selected agent/inbox/spliced approval/asked approval/decided approval/policy command/done "
+    "command/run "
     "deliverables/presented feedback/message-created feedback/message-removed feedback/message-updated feedback/record "
     "goal/change hook/invoked hook/result job/registered job/settled llm/retry llm/retry-started model/selection "
     "permission/preset plan/mode sandbox/mode schedule/change session-log-deepseek/delivery-accepted session/title "
@@ -288,7 +263,7 @@ KNOWN_SILENT = frozenset(_SILENT.split())
 
 
 def _row(name: str, data: Any, *more: tuple[Any, ...]) -> type[Row]:
-    made = defstruct(
+    return defstruct(  # type: ignore[return-value]
         name,
         [("data", data), *more],
         bases=(Row,),
@@ -298,7 +273,6 @@ def _row(name: str, data: Any, *more: tuple[Any, ...]) -> type[Row]:
         forbid_unknown_fields=True,
         kw_only=True,
     )
-    return made  # type: ignore[return-value]
 
 
 @cache
@@ -317,7 +291,7 @@ def rows(version: int) -> dict[str, type[msgspec.Struct]]:
         surface["developer/message"] = TextMessageData
     log_only: dict[str, Any] = {**_TOLD, **dict.fromkeys(KNOWN_SILENT, Raw)}
     if version < 2:
-        log_only["assistant/chunk"] = ChunkData
+        log_only["assistant/chunk"] = StreamChunk
     else:
         log_only["assistant/attempt"] = AttemptData
     made: dict[str, Any] = {name: _row(name, data) for name, data in log_only.items()}

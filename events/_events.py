@@ -112,26 +112,32 @@ class AssistantMessage(SurfaceEvent, frozen=True, gc=False):
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):
-    """Everything of a tool result but its content, as the JSON texts stood: a replacement must keep it all."""
+    """Everything of a tool result but its content, call id and error flag: a replacement must keep it all.
+
+    `error`, `meta` and `extra` are JSON texts, "" for none; `extra` holds what refold knows no name for. `flagged`
+    says whether the log spells the error flag out.
+    """
 
     message_id: str = ""
-    source: str = ""
     error: str = ""
     meta: str = ""
     extra: str = ""
+    flagged: bool = False
 
     def same_as(self, other: "Envelope") -> bool:
         """Deep equality of JSON: the order of keys does not matter."""
         if self == other:
             return True
-        return self.message_id == other.message_id and all(
-            mine == theirs or (mine and theirs and json.loads(mine) == json.loads(theirs))
-            for mine, theirs in zip(
-                (self.source, self.error, self.meta, self.extra),
-                (other.source, other.error, other.meta, other.extra),
-                strict=True,
-            )
-        )
+        if (self.message_id, self.flagged) != (other.message_id, other.flagged):
+            return False
+        pairs = ((self.error, other.error), (self.meta, other.meta), (self.extra, other.extra))
+        return all(mine == theirs or (mine and theirs and _same_json(mine, theirs)) for mine, theirs in pairs)
+
+
+def _same_json(one: str, other: str) -> bool:
+    # By way of sorted text, because Python holds 1, 1.0 and True for equal.
+    left, right = (json.dumps(json.loads(text), sort_keys=True) for text in (one, other))
+    return left == right
 
 
 class ToolResult(SurfaceEvent, frozen=True, gc=False):

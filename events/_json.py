@@ -38,6 +38,11 @@ def text(value: Any) -> str:
     return compact if compact.isascii() else _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", compact)
 
 
+def sorted_text(value: Any) -> str:
+    """The value as compact JSON with its keys sorted: equal values have equal texts."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
 def _number(digits: str) -> float | int:
     value = float(digits)
     if not math.isfinite(value):

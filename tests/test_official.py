@@ -40,21 +40,22 @@ pytestmark = pytest.mark.oracle
 HEADER = '{"type":"session","version":0,"id":"session","createdAt":0,"delegationDepth":0}'
 BREAKS = SURFACE | METER
 PARAMETERS = {"thresholdChars": "threshold", "headChars": "head", "tailChars": "tail"}
+# Each of these must have come up, or the run has tested nothing of it.
+# fmt: off
 WANTED = (
-    """
-parallel calls, repeated call id, empty call id, tool error, call that never started, empty answer,
-step without an answer, result holds image, result holds x-chart, result holds tool-result, text with extra fields, CJK, emoji, lone surrogate,
-failed attempt, overflow inside a step, interrupted, max tokens, stream: whole, stream: no end, stream: no start,
-stream: end only, stream: late, stream: confused, blocks stream side by side, answer without sources,
-answer of a known empty stream, answer differs from its stream, answer cites its chunks backwards,
-answer cites some of its chunks, usage: high, usage: low, usage: none, no header, header again, completed turn,
-aborted turn, blocked turn, resumed, compaction, manual compaction, compaction that failed, prune record,
-result rewritten, replacement changes nothing, replacement cites more, replacement with its keys in another order,
-user message over a node, answer over a node, rewrite between turns, rewrite inside a step, log ends in the middle
-""".strip()
-    .replace(",\n", ", ")
-    .split(", ")
+    "parallel calls", "repeated call id", "empty call id", "tool error", "call that never started", "empty answer",
+    "step without an answer", "result holds image", "result holds x-chart", "result holds tool-result",
+    "text with extra fields", "CJK", "emoji", "lone surrogate", "failed attempt", "overflow inside a step",
+    "interrupted", "max tokens", "stream: whole", "stream: no end", "stream: no start", "stream: end only",
+    "stream: late", "stream: confused", "blocks stream side by side", "answer without sources",
+    "answer of a known empty stream", "answer differs from its stream", "answer cites its chunks backwards",
+    "answer cites some of its chunks", "usage: high", "usage: low", "usage: none", "no header", "header again",
+    "completed turn", "aborted turn", "blocked turn", "resumed", "compaction", "manual compaction",
+    "compaction that failed", "prune record", "result rewritten", "replacement changes nothing",
+    "replacement cites more", "replacement with its keys in another order", "user message over a node",
+    "answer over a node", "rewrite between turns", "rewrite inside a step", "log ends in the middle",
 )
+# fmt: on
 
 
 # --- refold's side: everything below asks refold through these

@@ -21,6 +21,7 @@ from refold.archive.rounds import originals_in, parsed
 from refold.events import ToolResult
 
 RULES = Rules()
+CORRUPT = '{"results": ['
 
 
 class Died(BaseException):
@@ -28,7 +29,7 @@ class Died(BaseException):
 
 
 class Disk:
-    """The operating system as `durable` calls it, counting what it is asked; the call number `broken` goes wrong."""
+    """The operating system as `durable` calls it, noting what it is asked; the request number `broken` goes wrong."""
 
     def __init__(self, broken: int, kind: type[BaseException]) -> None:
         self.asked: list[str] = []
@@ -36,15 +37,17 @@ class Disk:
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(os, name)
-        return real if name not in ("open", "fsync", "replace", "fdopen") else self._watched(name, real)
+        if name not in ("open", "fsync", "replace"):
+            return real
 
-    def _watched(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any, **named: Any) -> Any:
+        def call(*given: Any) -> Any:
             self.ask(name)
-            made = real(*given, **named)
-            return File(made, self) if name == "fdopen" else made
+            return real(*given)
 
         return call
+
+    def open_file(self, *given: Any, **named: Any) -> "File":
+        return File(open(*given, **named), self)
 
     def ask(self, name: str) -> None:
         self.asked.append(name)
@@ -103,10 +106,12 @@ def text_in(result: ToolResult) -> str:
 
 
 def check_readable(folder: Path, known: set[str]) -> None:
-    """Every file that is no leftover of a write holds what its name says."""
+    """Every file that is no leftover of a write holds what its name says; an index that was corrupt may still be so."""
     for path in folder.rglob("*.txt"):
         assert path.read_bytes().decode() in known
     for path in folder.rglob("*.json"):
+        if path.read_text() == CORRUPT:
+            continue
         document = parsed(path.read_bytes())
         if path.name.startswith("round-"):
             assert {one.text for one in originals_in(document, 1)} <= known
@@ -133,15 +138,15 @@ def test_a_fault_at_every_write_flush_fsync_and_rename_loses_nothing(
         folder, disk, logged = tmp_path / str(broken), Disk(broken, kind), []
         folder.mkdir()
         if index == "corrupt":
-            (folder / "index.json").write_text('{"results": [')
+            (folder / "index.json").write_text(CORRUPT)
         with monkeypatch.context() as patched:
             patched.setattr(durable, "os", disk)
+            patched.setattr(durable, "open", disk.open_file, raising=False)
             try:
                 live_run(folder, log, logged)
             except (Died, ArchiveError):
                 assert len(disk.asked) >= broken
-        if index != "corrupt" or not (folder / "index.json").read_text().endswith("["):
-            check_readable(folder, known)
+        check_readable(folder, known)
         receipted = {whole for shown, whole in logged if shown != whole}
         assert receipted <= recalled(folder), "what a receipt stands for can be recalled"
         live_run(folder, log, [])
@@ -154,7 +159,7 @@ def test_a_fault_at_every_write_flush_fsync_and_rename_loses_nothing(
     for broken in range(1, len(asked) + 1):
         run(broken)
     counted = {name: asked.count(name) for name in sorted(set(asked))}
-    assert counted.keys() == {"fdopen", "flush", "fsync", "open", "replace", "write"}
+    assert counted.keys() == {"flush", "fsync", "open", "replace", "write"}
     record_property(f"faults ({kind.__name__}, index {index})", f"{len(asked)}: {counted}")
 
 
@@ -164,8 +169,9 @@ def test_100_killed_writers_lose_nothing_they_had_kept(
     run = subprocess.run(
         [sys.executable, writer.__file__, "kill", tmp_path, "100"], capture_output=True, check=True, timeout=300
     )
-    told = json.loads(run.stdout)
-    assert {step for step, _ in told} == set(range(1, 101)), "every writer had begun"
+    report = json.loads(run.stdout)
+    told = report["told"]
+    assert {step for step, _ in told} >= set(range(2, 101, 2)), "half of them were left to keep one at least"
     archives = {folder: Archive(folder) for folder in tmp_path.iterdir()}
     for folder, archive in archives.items():
         json.loads((folder / "index.json").read_bytes())
@@ -179,12 +185,9 @@ def test_100_killed_writers_lose_nothing_they_had_kept(
             if folder.name == str(step % 5):
                 assert archive.text(result_name(one.origin)) == one.text
                 assert rounds[one.result.seq] == one.text
-    beside = len(list(tmp_path.rglob("*.tmp")))
-    unlisted = sum(unindexed(folder) for folder in archives)
-    assert beside, "some writers were killed in the middle of a write"
-    record_property(
-        "kills", f"100, of {len(told)} originals kept none lost; left beside {beside}, in no index {unlisted}"
-    )
+    assert report["midway"], "some writers were killed in the middle of a write"
+    figures = f"100, {report['midway']} of them in the middle of a write; {len(told)} originals kept, none lost"
+    record_property("kills", figures)
 
 
 def unindexed(folder: Path) -> int:

@@ -1,6 +1,5 @@
-"""A process that writes an archive in a loop, and one that kills it: `python writer.py keep DIR NAME COUNT` keeps COUNT
-originals under the name's own step; `python writer.py kill DIR TIMES` lets TIMES writers run and kills each with SIGKILL,
-then prints what each had reported as kept."""
+"""Processes that write archives. `python writer.py keep DIR STEP COUNT` keeps COUNT originals of a step.
+`python writer.py kill DIR TIMES` lets TIMES writers run, kills each with SIGKILL, and prints what they had kept."""
 
 import json
 import os
@@ -9,6 +8,7 @@ import sys
 import time
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from refold.archive import Origin, Original
 from refold.archive.keeper import Keeper
@@ -38,9 +38,10 @@ def keep(folder: Path, step: int, numbers: range) -> None:
         keeper.keep_round(TURN, None, [one])
 
 
-def kill(folder: Path, times: int) -> list[list[int]]:
-    """Gives [step, number] of every original that a killed writer had been told is kept."""
-    told = []
+def kill(folder: Path, times: int) -> dict[str, Any]:
+    """`told` has [step, number] of every original that a killed writer knew to be kept, `midway` counts the writers
+    that died between opening a file and renaming it."""
+    told, midway = [], 0
     for step in range(1, times + 1):
         reading, writing = os.pipe()
         child = os.fork()
@@ -52,15 +53,16 @@ def kill(folder: Path, times: int) -> list[list[int]]:
                 keeper.keep_round(TURN, step, [one])
                 os.write(writing, f"{number}\n".encode())
         os.close(writing)
-        reports = os.read(reading, 1 << 16)  # it has begun
-        time.sleep(step * 37 % 100 / 3000)
+        reports = os.read(reading, 1 << 16) if step % 2 == 0 else b""
+        time.sleep(step * 37 % 100 / 800)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         while block := os.read(reading, 1 << 16):
             reports += block
         os.close(reading)
         told += [[step, int(number)] for number in reports.split(b"\n")[:-1]]
-    return told
+        midway += any((folder / str(step % 5)).rglob("*.tmp"))
+    return {"told": told, "midway": midway}
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.formats.checked import check, folded, surface
 from tests.formats.reading import of, said
 
-from refold.events import StepStart, SurfaceRewind, ToolResult, UserMessage
+from refold.events import StepStart, SurfaceRewind, ToolResult, TurnStart, UserMessage
 from refold.events.formats._conversation import Conversation, Conversations, Request
 from refold.events.formats.openai_chat import API
 from refold.reducer import Counted, Reducer, presets, views
@@ -200,7 +200,7 @@ def test_a_remark_between_results_and_their_answer_opens_no_turn() -> None:
     session = told([user("a"), said_by("", "1"), result("1", "r"), user("remark"), said_by("b"), user("c")]).session()
 
     assert [(step.turn, step.step) for step in of(session, StepStart)] == [(1, 1), (1, 2)]
-    assert [event.turn for event in session.events if event.type == "turn/start"] == [1, 2]
+    assert [start.turn for start in of(session, TurnStart)] == [1, 2]
 
 
 def test_a_change_that_no_event_can_tell_is_a_rewind_and_said() -> None:

@@ -14,8 +14,7 @@ ASIDE = ".broken"
 def write_whole(path: Path, data: bytes) -> None:
     """Put `data` at `path`, in place of what is there. Raises OSError; then `path` is whole all the same, old or new.
 
-    One process may write a path at a time: the caller holds the archive's lock. What a killed process left beside is
-    written over by the next.
+    One process may write a path at a time: the caller holds the archive's lock.
     """
     beside = path.with_name(f".{path.name}{BESIDE}")
     try:
@@ -26,6 +25,12 @@ def write_whole(path: Path, data: bytes) -> None:
             beside.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def sweep(folder: Path) -> None:
+    """Delete what killed processes left beside their files. Raises OSError. The caller holds the archive's lock."""
+    for left in folder.glob(f".*{BESIDE}"):
+        left.unlink()
 
 
 def set_aside(path: Path) -> Path:
@@ -42,17 +47,20 @@ def make_private(folder: Path) -> None:
     for one in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
         with suppress(FileExistsError):  # another process made it in the meantime
             one.mkdir(PRIVATE_FOLDER)
-            one.chmod(PRIVATE_FOLDER)  # whatever the umask took away
+            one.chmod(PRIVATE_FOLDER)
             _sync_folder(one.parent)
 
 
 def _write(path: Path, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags, PRIVATE_FILE), "wb") as file:
-        path.chmod(PRIVATE_FILE)
+    with open(path, "wb", opener=_private) as file:
+        path.chmod(PRIVATE_FILE)  # whatever the umask took away
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), PRIVATE_FILE)
 
 
 def _sync_folder(folder: Path) -> None:

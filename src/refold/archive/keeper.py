@@ -14,11 +14,11 @@ from filelock import FileLock, Timeout
 from msgspec.structs import replace
 
 from refold.archive.admission import ACCEPTED, Receipts, Rules, admit, receipted
-from refold.archive.durable import PRIVATE_FILE, make_private, set_aside, write_whole
+from refold.archive.durable import PRIVATE_FILE, make_private, set_aside, sweep, write_whole
 from refold.archive.index import Index, encoded_index, heal, read_index, result_row, round_row
 from refold.archive.layout import INDEX, LOCK, result_path, round_name
 from refold.archive.originals import Original, originals
-from refold.archive.receipt import Origin, result_name
+from refold.archive.receipt import RESULTS, Origin, result_name
 from refold.archive.rounds import document, encoded, joined, originals_in, parsed
 from refold.archive.store import ArchiveError, failed
 from refold.events import Event, ToolResult, TurnEnd
@@ -95,6 +95,8 @@ class Keeper:
         try:
             make_private(self.root)
             with FileLock(self.root / LOCK, timeout=self._patience, mode=PRIVATE_FILE):
+                sweep(self.root)
+                sweep(self.root / RESULTS)
                 index, before = self._index()
                 yield index
                 after = encoded_index(index)

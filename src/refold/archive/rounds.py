@@ -115,9 +115,9 @@ def _result_event(result: ToolResult) -> dict[str, Any]:
         "toolCallId": result.call_id,
         "content": [rendered_block(part) for part in result.content],
     }
-    if result.is_error:
-        block["isError"] = True
-    source = json.loads(envelope.source) if envelope.source else {"kind": "tool", "callId": result.call_id}
+    if result.is_error or envelope.flagged:
+        block["isError"] = result.is_error
+    source = {"kind": "tool", "callId": result.call_id}
     data: dict[str, Any] = {
         "turn": result.turn,
         "step": result.step,
@@ -175,9 +175,9 @@ def _call(event: Any) -> ToolCall | None:
 
 
 def _envelope(message: dict[str, Any], data: dict[str, Any]) -> Envelope:
-    told = (_json(part) for part in (message.get("source"), data.get("error"), data.get("meta")))
     message_id = message.get("id")
-    return Envelope(message_id if isinstance(message_id, str) else "", *told)
+    error, meta = _json(data.get("error")), _json(data.get("meta"))
+    return Envelope(message_id if isinstance(message_id, str) else "", error, meta)
 
 
 def _block(value: dict[str, Any]) -> Block:
