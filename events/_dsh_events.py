@@ -20,7 +20,6 @@ from refold.events._events import (
     EndSeed,
     Envelope,
     Event,
-    Finish,
     Other,
     Overflow,
     RequestContext,
@@ -72,7 +71,9 @@ def sources_of(row: Any) -> tuple[int, ...] | None:
     cited = row.sourceEventSeqs
     if cited is UNSET:
         return None
-    if not any(type(entry) is tuple for entry in cited):
+    if len(cited) > 1 and cited[-1].__class__ is int is cited[0].__class__ and cited[-1] - cited[0] == len(cited) - 1:
+        return cited  # type: ignore[no-any-return]  # no ranges: they would span more
+    if tuple not in set(map(type, cited)):
         return cited  # type: ignore[no-any-return]
     seqs: list[int] = []
     for entry in cited:
@@ -237,11 +238,6 @@ class _AnyChunk(msgspec.Struct):
 def _is_overflow(reason: Any) -> bool:
     failure = reason.get("failure") if isinstance(reason, dict) else None
     return isinstance(failure, dict) and failure.get("code") == OVERFLOW
-
-
-def is_overflow_chunk(chunk: Any) -> bool:
-    """Does this stream chunk say that the provider refused the request as too long?"""
-    return type(chunk) is Finish and chunk.reason.failure.code == OVERFLOW
 
 
 def _other(name: str) -> Translate:

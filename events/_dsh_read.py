@@ -13,17 +13,18 @@ import msgspec
 
 from refold.events import _json as js
 from refold.events import _zstd as zstd
-from refold.events._dsh_events import is_overflow_chunk, translations
+from refold.events._dsh_events import OVERFLOW, translations
 from refold.events._dsh_upgrade import Upgrade
-from refold.events._dsh_wire import ReasoningChunksRow, TextChunksRow, ToolCallChunksRow, decoder, rows
+from refold.events._dsh_wire import ReasoningChunksRow, TextChunksRow, ToolCallChunksRow, citing, decoder, rows
 from refold.events._errors import LogError
 from refold.events._events import (
     AssistantChunks,
+    Chunk,
     Event,
+    Finish,
     Other,
     Overflow,
     ReasoningDelta,
-    StreamChunk,
     TextDelta,
     ToolCallDelta,
 )
@@ -84,6 +85,7 @@ class Reader:
         self._decoder = decoder(self.version)
         self._translate = translations(self.version)
         self._chunk = rows(self.version).get("assistant/chunk")
+        self._citing = citing(self.version)
         self._upgrade = Upgrade(self.version, str(self.header.get("id", "")))
         self._unknown: set[str] = set()
 
@@ -123,9 +125,12 @@ class Reader:
 
     def events(self) -> Iterator[Event]:
         """The log's events. Raises LogError."""
+        return chain.from_iterable(self._batches())
+
+    def _batches(self) -> Iterator[list[Event]]:
         block: bytes | None = self._first or self._next_block()
         while block is not None:
-            yield from self._block(block)
+            yield self._block(block)
             if self.torn:
                 return
             block = self._next_block()
@@ -133,30 +138,30 @@ class Reader:
             self.torn = True
             self.notes.append(f"line {self.line + 1} has no end and was left out: the log was being written")
 
-    def _block(self, block: bytes) -> Iterator[Event]:
-        try:
-            decoded = (
-                self._decoder.decode_lines(block) if b'"&' not in block and block.isascii() | _utf8(block) else None
-            )
-        except msgspec.MsgspecError:
-            decoded = None
-        if decoded is None:
-            yield from self._slowly(block)
-            return
+    def _block(self, block: bytes) -> list[Event]:
         before = self.seq
+        decoded = self._decoded(block)
         try:
-            events = self._told(decoded)
+            events = self._told(decoded) if decoded is not None else None
         except ValueError:
             events = None
-        if events is None:
+        if decoded is None or events is None:
             self.seq = before
-            yield from self._slowly(block)
-            return
+            return self._slowly(block)
         if not self.wanted.isdisjoint(range(before, self.seq)):
             self._keep(decoded, block)
         self.line += block.count(b"\n")
         self.accepted += len(block)
-        yield from events
+        return events
+
+    def _decoded(self, block: bytes) -> list[Any] | None:
+        """The block's rows, None where the strict types refuse one."""
+        if (b"&" in block and b'"&' in block) or not _is_utf8(block):
+            return None
+        try:
+            return self._decoder.decode_lines(block)
+        except msgspec.MsgspecError:
+            return None
 
     def _keep(self, decoded: list[Any], block: bytes) -> None:
         for row, line in zip(decoded, filter(bytes.strip, block.split(b"\n")), strict=True):
@@ -173,38 +178,40 @@ class Reader:
                 run = list(group)
                 if [row.seq for row in run] != list(range(seq, seq + len(run))):
                     return None
-                events.extend(_runs(run))
+                events += _runs(run)
                 seq += len(run)
                 continue
             told = translate.get(kind)
+            cites = kind in self._citing
             for row in group:
                 if told is None:
                     chunks = _spelled_out(row)
                     if row.seq0 != seq or chunks is None:
                         return None
-                    events.append(AssistantChunks(row.seq0, row.time0, chunks))
+                    events.append(AssistantChunks(row.seq0, row.time0, row.data.turn, row.data.step, chunks))
                     seq += len(chunks)
                     continue
-                if row.seq != seq or row.ignorable is not True or not _cites_well(row):
+                if row.seq != seq or row.ignorable is not True or (cites and _citation_error(row)):
                     return None
                 events.append(told(row))
                 seq += 1
         self.seq = seq
         return events
 
-    def _slowly(self, block: bytes) -> Iterator[Event]:
+    def _slowly(self, block: bytes) -> list[Event]:
         """Line by line: rows that the strict types refuse, and the one that breaks a rule."""
+        events: list[Event] = []
         lines = block.split(b"\n")
         for place, line in enumerate(lines[:-1]):
             self.line += 1
             if line.strip():
                 try:
-                    events = self._row(line)
+                    events += self._row(line)
                 except _Torn as torn:
                     self._tear(str(torn), lines[place + 1 : -1])
-                    return
-                yield from events
+                    break
             self.accepted += len(line) + 1
+        return events
 
     def _row(self, line: bytes) -> list[Event]:
         seq = self.seq
@@ -280,9 +287,24 @@ class _Torn(Exception):
     """A row that is no JSON, or out of sequence."""
 
 
-def _utf8(block: bytes) -> bool:
+_SLICE = 512
+
+
+def _is_utf8(block: bytes) -> bool:
+    """Is it all UTF-8? Only slices that are not plain ASCII are decoded, those that touch together."""
+    if block.isascii():
+        return True
+    start: int | None = None
     try:
-        block.decode()
+        for at in range(0, len(block), _SLICE):
+            if block[at : at + _SLICE].isascii():
+                if start is not None:
+                    block[start:at].decode()
+                    start = None
+            elif start is None:
+                start = at
+        if start is not None:
+            block[start:].decode()
     except UnicodeDecodeError:
         return False
     return True
@@ -296,15 +318,13 @@ def _ends_turn(line: bytes) -> bool:
     return isinstance(row, dict) and row.get("type") == "turn/end"
 
 
-def _cites_well(row: Any) -> bool:
-    return not hasattr(row, "surfaceOp") or _citation_error(row) is None
-
-
 def _citation_error(row: Any) -> str | None:
     """What is wrong with the seqs a row cites, by DSH's rules of provenance; None where nothing is."""
     cited = getattr(row, "sourceEventSeqs", msgspec.UNSET)
     if cited is msgspec.UNSET:
         return None
+    if len(cited) > 8 and cited == tuple(range(cited[0], cited[0] + len(cited))) and cited[-1] < row.seq:
+        return None  # the usual case, an answer's whole stream, checked in C
     if not cited:
         empty = type(row).__struct_config__.tag == "assistant/message"
         return None if empty else "sourceEventSeqs must not be empty except on assistant/message"
@@ -323,20 +343,35 @@ def _citation_error(row: Any) -> str | None:
     return None
 
 
-def _runs(run: list[Any]) -> Iterator[Event]:
-    """Chunk rows as runs, with each overflow as an event of its own."""
-    chunks = tuple([row.data for row in run])
-    start = 0
-    for place in [place for place, chunk in enumerate(chunks) if is_overflow_chunk(chunk.chunk)]:
-        if place > start:
-            yield AssistantChunks(run[start].seq, run[start].time, chunks[start:place])
-        yield Overflow(run[place].seq, run[place].time, chunks[place].turn, chunks[place].step)
-        start = place + 1
-    if start < len(run):
-        yield AssistantChunks(run[start].seq, run[start].time, chunks[start:] if start else chunks)
+def _runs(run: list[Any]) -> list[Event]:
+    """Chunk rows as runs of one step each, with each overflow as an event of its own."""
+    data = [row.data for row in run]
+    steps = [one.step for one in data]
+    turns = [one.turn for one in data]
+    chunks = tuple([one.chunk for one in data])
+    kinds = [type(chunk) for chunk in chunks]
+    if steps.count(steps[0]) == turns.count(turns[0]) == len(run) and (
+        Finish not in kinds or not any(map(_is_overflow, chunks))
+    ):
+        return [AssistantChunks(run[0].seq, run[0].time, turns[0], steps[0], chunks)]
+    events: list[Event] = []
+    for (turn, step, over), group in groupby(
+        zip(run, data, strict=True), lambda pair: (pair[1].turn, pair[1].step, _is_overflow(pair[1].chunk))
+    ):
+        rows = list(group)
+        if over:
+            events += [Overflow(row.seq, row.time, turn, step) for row, _ in rows]
+        else:
+            first = rows[0][0]
+            events.append(AssistantChunks(first.seq, first.time, turn, step, tuple(one.chunk for _, one in rows)))
+    return events
 
 
-def _spelled_out(row: Any) -> tuple[StreamChunk, ...] | None:
+def _is_overflow(chunk: Any) -> bool:
+    return type(chunk) is Finish and chunk.reason.failure.code == OVERFLOW
+
+
+def _spelled_out(row: Any) -> tuple[Chunk, ...] | None:
     """The chunks that a packed row stands for; None where its members do not add up."""
     data = row.data
     texts = data.args if isinstance(row, ToolCallChunksRow) else data.texts
@@ -348,4 +383,4 @@ def _spelled_out(row: Any) -> tuple[StreamChunk, ...] | None:
         deltas = [ReasoningDelta(data.index, text) for text in texts]
     else:
         deltas = [ToolCallDelta(data.index, text, data.name) for text in texts]
-    return tuple(StreamChunk(data.turn, data.step, delta) for delta in deltas)
+    return tuple(deltas)

@@ -117,7 +117,10 @@ class Upgrade:
             for part in ("config", "adapterDefaults", "tools"):
                 data = _raw_in(data, "header", part)
         elif kind == "assistant/attempt" and isinstance(data.get("stream"), list):
-            data = {**data, "stream": [_raw(record, "chunk") for record in data["stream"]]}
+            data = {
+                **data,
+                "stream": [_raw(record, "chunk") if isinstance(record, dict) else record for record in data["stream"]],
+            }
         elif kind == "assistant/chunk" and isinstance(data.get("chunk"), dict) and "block" in data["chunk"]:
             (block,) = _blocks([data["chunk"]["block"]])
             data = {**data, "chunk": {**data["chunk"], "block": block}}
@@ -165,15 +168,15 @@ def _block(block: Any) -> Any:
     return {**{name: block[name] for name in own}, "&extra": js.text(extra)}
 
 
-def _raw(value: Any, name: str) -> Any:
+def _raw(value: dict[str, Any], name: str) -> dict[str, Any]:
     """The object with one member as the JSON text the wire types want."""
-    if not isinstance(value, dict) or name not in value:
+    if name not in value:
         return value
     return {**value, name: msgspec.Raw(js.text(value[name]).encode("utf-8", "surrogatepass"))}
 
 
 def _raw_in(value: dict[str, Any], inner: str, name: str) -> dict[str, Any]:
-    return {**value, inner: _raw(value[inner], name)} if inner in value else value
+    return {**value, inner: _raw(value[inner], name)} if isinstance(value.get(inner), dict) else value
 
 
 def _result_data(data: dict[str, Any], wrapped: bool) -> dict[str, Any]:

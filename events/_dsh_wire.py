@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType, defstruct, field
 
 from refold.events._blocks import Block
-from refold.events._events import StreamChunk
+from refold.events._events import Chunk
 
 Seq = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 
@@ -157,6 +157,12 @@ class ContextData(msgspec.Struct, frozen=True, gc=False):
     contextWindow: int | None = None
 
 
+class ChunkData(msgspec.Struct, frozen=True, gc=False):
+    turn: int
+    step: int
+    chunk: Chunk
+
+
 class StreamRecord(msgspec.Struct, frozen=True, gc=False):
     """One record of an attempt's stream; only a single chunk is looked into."""
 
@@ -291,7 +297,7 @@ def rows(version: int) -> dict[str, type[msgspec.Struct]]:
         surface["developer/message"] = TextMessageData
     log_only: dict[str, Any] = {**_TOLD, **dict.fromkeys(KNOWN_SILENT, Raw)}
     if version < 2:
-        log_only["assistant/chunk"] = StreamChunk
+        log_only["assistant/chunk"] = ChunkData
     else:
         log_only["assistant/attempt"] = AttemptData
     made: dict[str, Any] = {name: _row(name, data) for name, data in log_only.items()}
@@ -301,6 +307,12 @@ def rows(version: int) -> dict[str, type[msgspec.Struct]]:
         for packed in (TextChunksRow, ReasoningChunksRow, ToolCallChunksRow):
             made[str(packed.__struct_config__.tag)] = packed
     return made
+
+
+@cache
+def citing(version: int) -> frozenset[type]:
+    """The row types that may cite other rows: those of surface events."""
+    return frozenset(kind for kind in rows(version).values() if "sourceEventSeqs" in kind.__struct_fields__)
 
 
 @cache

@@ -184,6 +184,9 @@ class RequestContext(Event, frozen=True, gc=False):
     context_window: int | None = None
 
 
+# A chunk's `index` is the place of its block in the answer, -1 for one that belongs to no block.
+
+
 class BlockStart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="block-start"):
     index: int
     block_type: str = msgspec.field(name="blockType")
@@ -222,33 +225,30 @@ class FinishReason(msgspec.Struct, frozen=True, gc=False):
 
 
 class Finish(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="finish"):
+    index: ClassVar[int] = -1
     reason: FinishReason
 
 
 class UsageReport(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="usage"):
     """A usage figure inside the stream; the message repeats it, so it is not kept."""
 
+    index: ClassVar[int] = -1
+
 
 Chunk = BlockStart | TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd | Finish | UsageReport
 
 
-class StreamChunk(msgspec.Struct, frozen=True, gc=False):
-    """One chunk of a step's stream, as the log has it."""
-
-    turn: int
-    step: int
-    chunk: Chunk
-
-
 class AssistantChunks(Event, frozen=True, gc=False):
-    """A run of stream chunks, at the places `seq` to `seq + width - 1` of the log.
+    """A run of stream chunks of one step, at the places `seq` to `seq + width - 1` of the log.
 
     DSH logs one event a chunk (formats V0 and V1); nothing is ever decided between two of them, so those that follow
     one another are one event here. An overflow is an event of its own.
     """
 
     type: ClassVar[str] = "assistant/chunk"
-    chunks: tuple[StreamChunk, ...]
+    turn: int
+    step: int
+    chunks: tuple[Chunk, ...]
 
     @property
     def width(self) -> int:

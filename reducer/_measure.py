@@ -24,13 +24,11 @@ from refold.events import (
     RequestHeader,
     StepEnd,
     StepStart,
-    StreamChunk,
     SurfaceEvent,
     Text,
     TextDelta,
     ToolCallDelta,
     ToolUse,
-    UsageReport,
 )
 from refold.events._events import Chunk
 from refold.reducer._checks import whole_number
@@ -90,7 +88,7 @@ class Dsh(msgspec.Struct, frozen=True, tag=True):
         answer = tokens
         if reported is not None and self.streams and event.sources is not None:
             blocks = streamed(state, event)
-            answer = self.estimator.blocks(tuple(blocks)) + 4 if blocks else 0
+            answer = self.estimator.blocks(blocks) + 4 if blocks else 0
         surface = (step[2] if self.streams else state.tokens) + answer
         estimate = (state.header.tokens if state.header else 0) + surface
         if reported is not None and reported >= estimate:
@@ -171,32 +169,42 @@ def price(meter: Meter, event: SurfaceEvent) -> int:
     return meter.estimator.message(event)
 
 
-_INDEXED = frozenset((BlockStart, TextDelta, ReasoningDelta, ToolCallDelta, BlockEnd))
-
-
-def streamed(state: State, event: AssistantMessage) -> list[Block]:
+def streamed(state: State, event: AssistantMessage) -> tuple[Block, ...]:
     """The answer's blocks put together from the chunks it cites, as the official BlockAssembler does, in any order.
 
     A block that ended is what its end says, whatever its deltas were. Raises Refused where the official meter does: a
     cited event that is no chunk of this step, or a block of an unknown type that never ended.
     """
     chunks = _cited(state, event)
-    ended: dict[int, Block] = {}
-    for end in [chunk for chunk in chunks if type(chunk) is BlockEnd]:
-        ended.setdefault(end.index, end.block)
-    blocks = list(ended.values())
-    seen = {chunk.index for chunk in chunks if type(chunk) in _INDEXED}  # type: ignore[union-attr]
-    if len(seen) > len(ended):
-        blocks += [_assembled(index, chunks) for index in sorted(seen - ended.keys())]
-    finish = "".join([chunk.reason.kind for chunk in chunks if type(chunk) is Finish][-1:])
-    return [block for block in blocks if finish != "max-tokens" or not isinstance(block, ToolUse)]
+    kinds = [type(chunk) for chunk in chunks]
+    ends = [chunks[place] for place in _places(kinds, BlockEnd)]
+    blocks: dict[int, Block] = {}
+    for end in ends:
+        assert isinstance(end, BlockEnd)
+        blocks.setdefault(end.index, end.block)
+    for index in {chunk.index for chunk in chunks} - blocks.keys() - {-1}:
+        blocks[index] = _assembled(index, chunks)
+    finishes = [chunks[place] for place in _places(kinds, Finish)]
+    if finishes and isinstance(finishes[-1], Finish) and finishes[-1].reason.kind == "max-tokens":
+        return tuple(block for block in blocks.values() if not isinstance(block, ToolUse))
+    return tuple(blocks.values())
 
 
-def _assembled(index: int, chunks: list[Chunk]) -> Block:
+def _places(kinds: list[type], kind: type) -> list[int]:
+    """Where a kind stands in the list, found in C."""
+    places: list[int] = []
+    place = -1
+    for _ in range(kinds.count(kind)):
+        place = kinds.index(kind, place + 1)
+        places.append(place)
+    return places
+
+
+def _assembled(index: int, chunks: tuple[Chunk, ...]) -> Block:
     """A block that never ended, from its deltas; what it began as decides its type."""
     text = name = kind = ""
     for chunk in chunks:
-        if isinstance(chunk, Finish | UsageReport | BlockEnd) or chunk.index != index:
+        if chunk.index != index:
             continue
         if isinstance(chunk, BlockStart):
             kind = kind or chunk.block_type
@@ -204,7 +212,7 @@ def _assembled(index: int, chunks: list[Chunk]) -> Block:
             kind = kind or "tool-call"
             text += chunk.arguments
             name = chunk.name or name
-        else:
+        elif isinstance(chunk, TextDelta | ReasoningDelta):
             kind = kind or ("text" if isinstance(chunk, TextDelta) else "reasoning")
             text += chunk.text
     if kind == "text":
@@ -216,28 +224,20 @@ def _assembled(index: int, chunks: list[Chunk]) -> Block:
     raise Refused(f'cannot assemble an incomplete block of type "{kind}"')
 
 
-def _cited(state: State, event: AssistantMessage) -> list[Chunk]:
+def _cited(state: State, event: AssistantMessage) -> tuple[Chunk, ...]:
     """The chunks the answer cites, in the order in which it cites them."""
-    sources = event.sources or ()
-    found: list[StreamChunk] = []
-    if sources:
-        for run in state.pending:
-            if sources == tuple(range(run.seq, run.seq + len(run.chunks))):
-                found = list(run.chunks)
-                break
-        else:
-            by_seq = {run.seq + place: chunk for run in state.pending for place, chunk in enumerate(run.chunks)}
-            for seq in sources:
-                if seq not in by_seq:
-                    raise Refused(
-                        f"assistant/message at seq {event.seq} cites seq {seq}, which is no chunk of its step"
-                    )
-                found.append(by_seq[seq])
-    turn, step = event.turn, event.step
-    for place, chunk in enumerate(found):
-        if chunk.turn != turn or chunk.step != step:
-            raise Refused(f"assistant/message at seq {event.seq} cites seq {sources[place]}, a chunk of another step")
-    return [chunk.chunk for chunk in found]
+    sources, here = event.sources or (), (event.turn, event.step)
+    by_seq: dict[int, Chunk] = {}
+    for run in state.pending:
+        if (run.turn, run.step) != here:
+            continue
+        if sources == tuple(range(run.seq, run.seq + len(run.chunks))):
+            return run.chunks  # the usual case: an answer cites one whole run
+        by_seq.update(zip(range(run.seq, run.seq + len(run.chunks)), run.chunks, strict=True))
+    for seq in sources:
+        if seq not in by_seq:
+            raise Refused(f"assistant/message at seq {event.seq} cites seq {seq}, no chunk of its step")
+    return tuple(by_seq[seq] for seq in sources)
 
 
 def forget_stream(state: State) -> None:
@@ -253,4 +253,4 @@ def stream(state: State, run: AssistantChunks) -> None:
 def stream_overflow(state: State, event: Overflow) -> None:
     """An overflow is a chunk of the stream too: an answer might cite it."""
     finish = Finish(FinishReason("error", Failure(OVERFLOW)))
-    stream(state, AssistantChunks(event.seq, event.time, (StreamChunk(event.turn, event.step, finish),)))
+    stream(state, AssistantChunks(event.seq, event.time, event.turn, event.step, (finish,)))

@@ -118,12 +118,15 @@ def holder(state: State, index: int, place: int) -> Node | None:
 
 
 def ripen(state: State, parts: tuple[Part, ...]) -> None:
-    """Move each boundary to the first entry that is not ripe, and each head to the first living entry."""
+    """Move each queue's boundary to its first entry that is not ripe."""
     for index, now in enumerate(state.parts):
-        if now.head == now.end:
-            continue
         if now.boundary < now.end:
             _move_boundary(state, index, parts[index])
+
+
+def trim(state: State) -> None:
+    """Move each queue's head to its first living entry, after nodes have left."""
+    for index, now in enumerate(state.parts):
         while now.head < now.boundary and holder(state, index, now.head) is None:
             now.head += 1
 

@@ -238,6 +238,7 @@ def _stand(reducer: Rules, state: State, slot: int, old: Node, node: Node) -> No
     queue.leave(state, old)
     surface.put(state, slot, old, queue.admit(state, reducer.policy.parts, reducer.meter, slot, node, old))
     queue.ripen(state, reducer.policy.parts)
+    queue.trim(state)
 
 
 def _replace(reducer: Rules, state: State, node: Node, gone: list[tuple[int, Node]]) -> None:
@@ -247,7 +248,7 @@ def _replace(reducer: Rules, state: State, node: Node, gone: list[tuple[int, Nod
         queue.leave(state, leaving)
     surface.put(state, slot, old, node)
     surface.kill(state, gone[1:], gone[-1][0] + 1)
-    queue.ripen(state, reducer.policy.parts)
+    queue.trim(state)
     state.replace_generation += 1
 
 
@@ -262,7 +263,7 @@ def rewind(reducer: Rules, state: State, event: SurfaceRewind) -> None:
     for _, leaving in gone:
         queue.leave(state, leaving)
     surface.kill(state, gone, len(state.slots))
-    queue.ripen(state, reducer.policy.parts)
+    queue.trim(state)
 
 
 def _enforce(reducer: Rules, state: State) -> None:

@@ -122,10 +122,13 @@ def _log_only(**envelope: Any) -> Break:
 
 
 def _seq(shift: int) -> Break:
+    """A seq out of order and a turn's end behind it, without which a reader may take the row for a torn tail."""
+
     def broken(events: list[Json]) -> list[Json]:
         events = _two_nodes(events)
         event = _user(events, surfaceOp="append")
-        return [*events, {**event, "seq": event["seq"] + shift}]
+        events = [*events, {**event, "seq": event["seq"] + shift}]
+        return [*events, _event(events, "turn/end", {"turn": 1, "reason": {"kind": "completed"}})]
 
     return broken
 
@@ -161,6 +164,8 @@ SURFACE: dict[str, Break] = {
     "a fractional source": _appending(surfaceOp="append", sourceEventSeqs=[0.5]),
     "a negative source": _appending(surfaceOp="append", sourceEventSeqs=[-1]),
     "a source that is a text": _appending(surfaceOp="append", sourceEventSeqs=["0"]),
+    "a range among the sources": _appending(surfaceOp="append", sourceEventSeqs=[[0, 1]]),
+    "a boolean source": _appending(surfaceOp="append", sourceEventSeqs=[False]),
     "sources are no list": _appending(surfaceOp="append", sourceEventSeqs=0),
     "sources are null": _appending(surfaceOp="append", sourceEventSeqs=None),
     "surfaceOp on an event that is no message": _log_only(surfaceOp="append"),

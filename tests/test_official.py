@@ -170,7 +170,7 @@ def check_log(oracle: Oracle, events: list[Json], *, packed: bool) -> Json:
     if isinstance(surface, Refusal):
         with pytest.raises(Refused) as refused:
             refold_surface(log)
-        assert refused.value.at == events[surface.at]["seq"], f"official: {surface.message}; refold: {refused.value}"
+        assert refused.value.at == surface.at, f"official: {surface.message}; refold: {refused.value}"
         return {"surface": surface}
     nodes, replacements = refold_surface(log)
     assert nodes == surface["nodes"]
@@ -192,14 +192,14 @@ def check_log(oracle: Oracle, events: list[Json], *, packed: bool) -> Json:
 def test_pruned_content_is_the_official_one_to_the_block(oracle: Oracle, seed: str, record_property: Any) -> None:
     seen: Counter[str] = Counter()
 
-    @examples(seed, 2_000)
-    @given(pruner_inputs)
-    def compare(given: tuple[Json, list[Json]]) -> None:
-        config, blocks = given
-        official = oracle.one("prune", config=config, blocks=blocks)
-        assert as_javascript(refold_prune(config, as_javascript(blocks))) == official
-        seen["block lists"] += 1
-        seen["cut" if official else "left"] += 1
+    @examples(seed, 500)
+    @given(st.tuples(*[pruner_inputs] * 4))
+    def compare(inputs: tuple[tuple[Json, list[Json]], ...]) -> None:
+        requests = [{"op": "prune", "config": config, "blocks": blocks} for config, blocks in inputs]
+        for (config, blocks), official in zip(inputs, oracle.ask(*requests), strict=True):
+            assert as_javascript(refold_prune(config, blocks)) == official
+            seen["block lists"] += 1
+            seen["cut" if official else "left"] += 1
 
     compare()
     record_property("generated", dict(seen))
@@ -274,7 +274,7 @@ def test_a_broken_surface_is_refused_at_the_same_event(name: str, oracle: Oracle
     for session in few_sessions:
         events = SURFACE[name](session.events)
         official = check_log(oracle, events, packed=False)["surface"]
-        assert official.at == len(events) - 1
+        assert isinstance(official, Refusal)
 
 
 @pytest.mark.parametrize("name", METER)

@@ -6,6 +6,7 @@ from refold.events.formats import (
     claude_code,
     codex,
     copilot_cli,
+    dsh,
     gemini_cli,
     inspect_ai,
     kimi_cli,
@@ -26,6 +27,7 @@ from refold.events.formats._source import Format, Session, Source
 __all__ = ["FORMATS", "Format", "Session", "Source", "detect", "named", "read"]
 
 FORMATS: tuple[Format, ...] = (
+    dsh.FORMAT,
     claude_code.FORMAT,
     codex.FORMAT,
     gemini_cli.FORMAT,

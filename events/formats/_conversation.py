@@ -35,6 +35,7 @@ class Conversation:
     def __init__(self, name: str) -> None:
         self.name = name
         self.parent: str | None = None
+        self.system: str | None = None
         self.journal = Journal()
         self.origins: dict[int, Path] = {}
         self.said: list[Message] = []
@@ -106,9 +107,8 @@ class Conversation:
     def _tell(self, request: Request) -> None:
         system, messages = split_system(request.messages)
         told = [text for text in (request.system, system) if text is not None]
-        if told or not request.follows:
-            self.journal.header(system="\n\n".join(told) if told else None)
-        self.journal.header(tools=request.tools, config=request.config)
+        self.system = "\n\n".join(told) if told else None
+        self.journal.header(system=self.system, tools=request.tools, config=request.config)
         self.journal.context(
             provider=request.provider, model=request.model, context_window=request.context_window
         )

@@ -71,7 +71,8 @@ class _Trace:
         if conversation is not None:
             known = {message.call_id for message in messages if message.role == "tool"}
             held = [message for message in self._results(conversation) if message.call_id not in known]
-            request = msgspec.structs.replace(request, messages=[*held, *messages])
+            system = request.system or conversation.system
+            request = msgspec.structs.replace(request, messages=[*held, *messages], system=system)
         found = self.told.ask(request)
         self._adopt(found, around)
         if not native:

@@ -17,11 +17,12 @@ from refold.events.formats._api import Api, Complain
 from refold.events.formats._cassette import is_cassette
 from refold.events.formats._exchanges import glimpse, inside
 from refold.events.formats._fields import Object, arguments, compact, number, obj, objects, text, usage
-from refold.events.formats._messages import Message, Path, extra, parts
+from refold.events.formats._messages import Message, Path, extra, parts, text_of
 from refold.events.formats._source import Format, Session, Source
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
+_RESULT_IN_WORDS = "EXECUTION RESULT of ["  # what OpenHands sends to models without function calling
 _STOPS = MappingProxyType({"length": "max-tokens", "content_filter": "error"})
 
 
@@ -47,7 +48,9 @@ def messages(items: list[Any], at: Path, complain: Complain) -> list[Message]:
         elif role == "assistant":
             found.append(_answer(item))
         elif role in ROLES:
-            found.append(Message(role=role, content=parts(item.get("content"))))
+            content = parts(item.get("content"))
+            result = role == "user" and text_of(content).startswith(_RESULT_IN_WORDS)
+            found.append(Message(role=role, content=content, source="tool" if result else "user", prompt=not result))
         else:
             complain(f"message {place} is left out: it has no role that the API knows")
     return found

@@ -18,6 +18,7 @@ from refold.events import (
     TurnStart,
     UserMessage,
 )
+from refold.prompt import rendered_block
 from refold.reducer import Dsh, Policy, Reducer, View, presets
 
 HOUR = 3_600_000
@@ -88,3 +89,36 @@ class Log:
         for event in self.events:
             receipts = receipts.fold(event, rules)
         return receipts
+
+
+def dsh_lines(events: list[Event]) -> bytes:
+    """The events as a DSH log of format V4, as much of it as these sessions need."""
+    header = {"type": "session", "version": 4, "id": "s-1", "createdAt": 0, "isSeeded": False, "delegationDepth": 0}
+    rows = [header, *map(_row, events)]
+    return b"".join(json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n" for row in rows)
+
+
+def _row(event: Event) -> dict[str, Any]:
+    data: dict[str, Any] = {"turn": getattr(event, "turn", None), "step": getattr(event, "step", None)}
+    row: dict[str, Any] = {"type": event.type, "seq": event.seq, "time": event.time, "data": data}
+    if isinstance(event, TurnStart | TurnEnd):
+        row["data"] = {"turn": event.turn}
+    if isinstance(event, TurnEnd):
+        row["data"]["reason"] = {"kind": "completed"}
+    if isinstance(event, ToolCall):
+        data |= {"callId": event.call_id, "name": event.name, "arguments": event.arguments}
+    if not isinstance(event, UserMessage | AssistantMessage | ToolResult):
+        return row
+    content = [rendered_block(block) for block in event.content]
+    row["surfaceOp"] = "append"
+    message: dict[str, Any] = {"id": f"m{event.seq}", "role": event.role, "content": content}
+    if isinstance(event, UserMessage):
+        row["data"] = {**message, "source": {"kind": "user"}}
+    elif isinstance(event, AssistantMessage):
+        data |= {"message": {**message, "source": {"kind": "model", "provider": "p", "model": "m"}}, "stream": []}
+    else:
+        source = {"kind": "tool", "callId": event.call_id}
+        data["message"] = {**message, "toolCallId": event.call_id, "source": source}
+        if event.is_error:
+            data["message"]["isError"] = True
+    return row

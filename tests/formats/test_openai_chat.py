@@ -233,6 +233,33 @@ def test_a_prompt_refused_for_its_length_is_an_overflow_in_its_step() -> None:
     assert (overflow.turn, overflow.step) == (1, 1)
 
 
+def test_a_result_in_the_words_of_a_user_message_is_no_prompt() -> None:
+    (session,) = FORMAT.read(
+        listed(
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": "<function=terminal>...</function>"},
+            {"role": "user", "content": "EXECUTION RESULT of [terminal]:\nok"},
+            {"role": "assistant", "content": "done"},
+        )
+    )
+
+    assert where(session) == [(1, 1), (1, 2)]
+    assert [message.source for message in of(session, UserMessage)] == ["user", "tool"]
+
+
+def test_a_cassette_of_another_recorder_holds_its_bodies_as_texts() -> None:
+    asked = json.dumps({"model": "m", "messages": [{"role": "user", "content": "go"}]})
+    answered = json.dumps({"choices": [{"message": {"role": "assistant", "content": "done"}}]})
+    call = {"request": {"uri": "https://api.openai.com/v1/chat/completions", "body": asked}}
+    call["response"] = {"status": {"code": 200}, "body": {"string": answered}}  # type: ignore[dict-item]
+    stream = {**call, "response": {"status": {"code": 200}, "body": {"string": "data: {}\n\n"}}}
+    other = {"request": {"uri": "https://example.org/", "body": "x"}, "response": {}}
+
+    (session,) = read(FORMAT, f"interactions: {json.dumps([call, other, stream])}\nversion: 1\n")
+    assert surface(session)[0] == "user: go"
+    assert any("perhaps a stream" in note for note in session.notes)
+
+
 def test_lines_of_single_messages_are_one_list() -> None:
     source = lines({"role": "user", "content": "go"}, {"role": "assistant", "content": "done"})
 

@@ -87,6 +87,20 @@ def test_instructions_hold_for_the_request_that_has_them() -> None:
     assert [header.system for header in of(session, RequestHeader)] == ["Be brief.", "Be brief.\n\nAnswer in English."]
 
 
+def test_instructions_that_are_not_given_again_are_gone() -> None:
+    prompt = {"part_kind": "user-prompt", "content": "go"}
+    answer = {"kind": "response", "parts": [{"part_kind": "text", "content": "ok"}]}
+    source = history(
+        {"kind": "request", "parts": [prompt], "instructions": "Once."},
+        answer,
+        {"kind": "request", "parts": [prompt]},
+        answer,
+    )
+    (session,) = FORMAT.read(source)
+
+    assert [header.system for header in of(session, RequestHeader)] == ["Once.", None]
+
+
 def test_times_are_those_of_the_parts() -> None:
     (session,) = read_file(FORMAT, "pydantic_ai_history.json")
 

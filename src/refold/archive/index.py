@@ -75,21 +75,20 @@ def read_index(root: Path) -> Index:
     return index
 
 
-def heal(index: Index, root: Path) -> bool:
-    """Add a row for each file that has none, with what the file tells. Says whether there was any.
+def heal(index: Index, root: Path) -> None:
+    """Add a row for each file that has none, with what the file tells.
 
     A file that cannot be read gets no row, and stays where it is. Raises OSError where the folders cannot be listed.
     """
-    before = len(index.results) + len(index.rounds)
     for name in _listed(root / RESULTS):
         relative = f"{RESULTS}/{name}"
         if relative not in index.results and result_of(name):
             _adopt_result(index, root, name)
-    for name in _listed(root):
+    names = dict.fromkeys(_listed(root))
+    for name in names:
         round = round_of(name)
-        if round is not None and round not in index.rounds:
+        if round is not None and (round not in index.rounds or index.rounds[round].file not in names):
             _adopt_round(index, root / name, round)
-    return len(index.results) + len(index.rounds) > before
 
 
 def encoded_index(index: Index) -> bytes:
@@ -97,7 +96,7 @@ def encoded_index(index: Index) -> bytes:
 
     `updatedAt` is the newest time of any row: an archive reads no clock.
     """
-    results = sorted(index.results.values(), key=lambda row: (row.turn, row.step, row.time, row.rel_file))
+    results = sorted(index.results.values(), key=lambda row: (row.turn, row.step, row.rel_file))
     rounds = sorted(index.rounds.values(), key=lambda row: (row.turn, row.step or 0))
     times = [row.time for row in results] + [row.time_to for row in rounds]
     value: dict[str, Any] = {

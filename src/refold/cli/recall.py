@@ -2,6 +2,7 @@
 
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from refold.archive import recall as recalled
 from refold.archive.answer import rendered
 from refold.archive.layout import FOLDER
 from refold.archive.recall import Answer, Found
+from refold.archive.receipt import RESULTS
 from refold.cli import _options as options
 from refold.cli._output import print_json
 from refold.cli._session import opened, told
@@ -84,7 +86,36 @@ def _serve(session: str, max_line: int, lang: Any) -> None:
         if (error.name or "").partition(".")[0] not in ("anyio", "mcp"):
             raise
         raise click.UsageError("--mcp needs the MCP SDK: pip install 'refold[mcp]'") from None
-    serve(lambda: _shelf(session, max_line), lang)
+    serve(_Watched(session, max_line), lang)
+
+
+class _Watched:
+    """The session's shelf, read again only when a file of it has changed: a model pages through one result for long."""
+
+    def __init__(self, session: str, max_line: int) -> None:
+        self._session, self._max_line = session, max_line
+        self._seen: tuple[Any, ...] = ()
+        self._shelf = Shelf()
+
+    def __call__(self) -> Shelf:
+        seen = _state(Path(self._session))
+        if seen != self._seen:
+            self._shelf = _shelf(self._session, self._max_line)
+            self._seen = seen
+        return self._shelf
+
+
+def _state(session: Path) -> tuple[Any, ...]:
+    """Names, sizes and times of the files that a recall reads; what is gone is left out."""
+    archive = session if session.name == FOLDER else archive_beside(session)
+    folders = [session] if session.is_dir() else []
+    files = [session, *(file for folder in [*folders, archive, archive / RESULTS] for file in folder.glob("*"))]
+    states = []
+    for file in sorted(set(files)):
+        with suppress(FileNotFoundError):
+            state = file.stat()
+            states.append((file, state.st_size, state.st_mtime_ns))
+    return tuple(states)
 
 
 def _shelf(session: str, max_line: int) -> Shelf:

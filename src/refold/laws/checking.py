@@ -45,6 +45,8 @@ LAWS: MappingProxyType[str, Law] = MappingProxyType(
 assert tuple(LAWS) == LAW_NAMES
 
 SESSIONS = 50
+SHRINKS = 300
+"""How many smaller sessions are tried once one has broken a law."""
 
 
 class Report(Struct, frozen=True):
@@ -104,21 +106,27 @@ def check(policy: Policy, *, meter: Meter | None = None, sessions: int = SESSION
 
 def holds(law: str, policy: Policy, *, meter: Meter | None = None, sessions: int = SESSIONS, seed: int = 0) -> None:
     """Check one law. Raises LawBroken with the smallest session found that breaks it."""
-    found: list[LawBroken] = []
+    found: dict[Script, LawBroken] = {}
+    tries = 0
 
     def look(script: Script) -> None:
+        nonlocal tries
+        tries += bool(found)
+        if tries > SHRINKS:
+            if script in found:
+                raise found[script]
+            return
         try:
             _obey(law, Case(policy, script, meter))
         except LawBroken as broken:
-            found.append(broken)
+            found[script] = broken
             raise
 
     try:
         _on_generated(look, policy, sessions, seed, (Phase.generate, Phase.shrink))
     except Flaky:
-        raise LawBroken(
-            law, f"{found[0].reason}, but not when repeated: a member keeps state", found[0].script
-        ) from None
+        first = next(iter(found.values()))
+        raise LawBroken(law, f"{first.reason}, but not when repeated: a member keeps state", first.script) from None
 
 
 def _obey(law: str, case: Case) -> None:

@@ -31,6 +31,7 @@ from refold.events import (
     RequestHeader,
     StepEnd,
     StepStart,
+    StreamChunk,
     SurfaceRewind,
     SystemMessage,
     Text,
@@ -368,7 +369,7 @@ class Host:
         if self.script.version >= 2:
             return None
         chunks = [
-            chunk
+            StreamChunk(self._turn, self._step, chunk)
             for index, block in enumerate(content)
             for chunk in (
                 BlockStart(index, "tool-call" if isinstance(block, ToolUse) else "text"),
@@ -377,7 +378,8 @@ class Host:
             )
         ]
         first = self._next
-        run = AssistantChunks(first, self._now, self._turn, self._step, (*chunks, Finish(finish)))
+        chunks.append(StreamChunk(self._turn, self._step, Finish(finish)))
+        run = AssistantChunks(first, self._now, tuple(chunks))
         self._log(run)
         return tuple(range(first, first + run.width))
 

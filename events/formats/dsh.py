@@ -1,0 +1,40 @@
+"""DeepSeek Harness's own session log, V0 to V5, as one format among others. `read_dsh` reads it block by block.
+
+Told by its first line, a session header with a whole-number version (pi's has a textual timestamp beside it), or by the
+magic number of zstd, in which no other transcript is packed.
+"""
+
+from refold.events._dsh_read import MAX_LINE, Reader
+from refold.events._errors import FormatError
+from refold.events._zstd import MAGIC
+from refold.events.formats._fields import obj, text
+from refold.events.formats._source import Format, Session, Source, decode_json
+
+
+def detect(source: Source) -> bool:
+    if source.data.startswith(MAGIC):
+        return True
+    line = next(source.lines(), (0, b""))[1]
+    try:
+        header = obj(decode_json(line, source.name))
+    except FormatError:
+        return False
+    return header.get("type") == "session" and isinstance(header.get("version"), int) and "timestamp" not in header
+
+
+def read(source: Source) -> tuple[Session, ...]:
+    """The one session of a log. Raises LogError where the log breaks a rule of its format."""
+    reader = Reader((source.data,), source.name, MAX_LINE)
+    events = tuple(reader.events())
+    header = reader.header
+    parent = text(header.get("parentSession")) or None
+    return (Session(text(header.get("id")), events, parent, tuple(reader.notes), reader.torn),)
+
+
+FORMAT = Format(
+    "dsh",
+    "DeepSeek Harness session log (V0 to V5)",
+    frozenset({"usage", "cache", "reasoning", "errors", "compaction", "times"}),
+    detect,
+    read,
+)
