@@ -2,6 +2,7 @@
 
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
 from refold.events._dsh_read import read_dsh
+from refold.events._dsh_write import Replacement, append_replacements
 from refold.events._errors import FormatError, LogError, PolicyError, RefoldError, SurfaceError
 from refold.events._events import (
     AssistantChunks,
@@ -70,6 +71,7 @@ __all__ = [
     "ReasoningDelta",
     "RefoldError",
     "Reorder",
+    "Replacement",
     "RequestContext",
     "RequestHeader",
     "StepEnd",
@@ -89,5 +91,6 @@ __all__ = [
     "Usage",
     "UsageReport",
     "UserMessage",
+    "append_replacements",
     "read_dsh",
 ]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from refold.events._reorder import Reorder
+from refold.events import Reorder
 from refold.laws import Host, Script, acts
 from refold.laws.script import Act, Restart, Resume
 from refold.prompt import prompt_bytes

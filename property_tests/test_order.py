@@ -7,8 +7,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from refold.events import SurfaceError
-from refold.events._reorder import Reorder
+from refold.events import Reorder, SurfaceError
 from refold.laws import Report, play, sessions
 from refold.laws.script import Call, Script, Step, Words
 from refold.reducer import Dsh, Part, Policy, Reducer

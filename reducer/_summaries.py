@@ -6,6 +6,7 @@ summariser has nothing to say, gets `[summary] <tool> lines=N chars=N`: nothing 
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +20,7 @@ CLEARED = "[Old tool result content cleared]"
 SUMMARY_CHARS = 200
 METADATA_CHARS = 120
 GOAL_CHARS = 80
+_EXIT = re.compile(r'(?:exit[ _]code"?:? ?|exited with code )(-?[0-9]+)', re.IGNORECASE)
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ def told(node: Node) -> Told:
     message = node.message
     meta = message.envelope.meta if isinstance(message, ToolResult) else ""
     is_error = isinstance(message, ToolResult) and message.is_error
-    return Told(node.tool, shown_text(message.content).strip(), _object(meta), _object(node.arguments), is_error)
+    return Told(node.tool.strip(), shown_text(message.content).strip(), _object(meta), _object(node.arguments), is_error)
 
 
 def shown_text(content: tuple[Block, ...]) -> str:
@@ -82,11 +84,17 @@ def _bash_code(facts: Told) -> str:
 
 
 def _bash(facts: Told) -> str:
-    code = facts.noted("exitCode", "exit_code") or ("non-zero" if facts.is_error else "0")
+    code = facts.noted("exitCode", "exit_code") or _exit_code(facts.text) or ("non-zero" if facts.is_error else "0")
     workdir = facts.known("workdir", "cwd")
     return " ".join(
         filter(None, (f"[summary] {facts.tool} [exit={code}]", workdir and f"workdir={workdir}", facts.size))
     )
+
+
+def _exit_code(text: str) -> str:
+    """The status that a shell's result ends or begins with, "" for none: DSH logs a failed command as no error."""
+    found = _EXIT.findall(text.rpartition("\n")[2]) or _EXIT.findall(text.partition("\n")[0])
+    return str(found[-1]) if found else ""
 
 
 def _read(facts: Told) -> str:

@@ -133,7 +133,7 @@ class Summary(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True)
             return None
         if not facts.tool:
             return (Text(CLEARED),)
-        tool = facts.tool.strip().lower()
+        tool = facts.tool.lower()
         name = next((name for glob, name in self.by_tool if fnmatchcase(tool, glob)), "fallback")
         return (Text(sanitized(SUMMARIZERS[name](facts)) or fallback(facts)),)
 

@@ -103,16 +103,21 @@ def overclock(lang: Literal["zh", "en"] = "zh", exact: bool = False) -> Policy:
     return Policy("overclock", (Part("overclock", Always(), which, ripe, how, exact, _GROWS if exact else ()),))
 
 
-def microcompact(retain: int = 6, extra_pins: tuple[str, ...] = (), preserve: tuple[str, ...] = ()) -> Policy:
+PRESERVED = ("spawn_subagent", "diagnose", "memo_*", "ask_user")
+
+
+def microcompact(
+    retain: int = 6, extra_pins: tuple[str, ...] = (), preserve: tuple[str, ...] = PRESERVED
+) -> Policy:
     """One-line summaries of what the newest `retain` spans and the running turn leave behind.
 
-    A span is an assistant message with its results. Errors, results of `ask_user`, `spawn_subagent`, `diagnose` and
-    `memo_*` (and of `preserve`), and what was done to pinned files (README*, go.mod, ... and `extra_pins`) stay. This
-    is what the plan behind NeoCode's micro-compact asked for.
+    A span is an assistant message with its results. Errors, results of the tools in `preserve`, results that answer no
+    call, and what was done to pinned files (README*, go.mod, ... and `extra_pins`) stay, and so does what its summary
+    would not shrink. This is what the plan behind NeoCode's micro-compact asked for. Raises PolicyError.
     """
-    which = Which(
-        ("*",), (*_PRESERVED, *preserve), pins=(*_PINS, *extra_pins), pin_tools=(*_PIN_TOOLS, "copy_file", "move_file")
-    )
+    whole_number("retain", retain, 1)
+    pin_tools = (*_PIN_TOOLS, "copy_file", "move_file")
+    which = Which(("?*",), preserve, pins=(*_PINS, *extra_pins), pin_tools=pin_tools, any_case=True)
     return Policy("microcompact", (_spans("microcompact", retain, which, Summary(_BY_TOOL), False),))
 
 
@@ -120,9 +125,10 @@ def microcompact_neocode(retain: int = 6, established: bool = True) -> Policy:
     """NeoCode's micro-compact as its code stands (a5b9f731), summaries that grow included.
 
     `retain` below 1 means 6, as there. Where the task is not `established` nothing is summarised. Its trim to the
-    newest 24 spans drops whole messages and so belongs to the outgoing copy, not to this policy.
+    newest 24 spans takes whole messages away, which no log allows: see `refold.reducer.wire.NEOCODE_TRIM`.
     """
-    which = Which(("*",), (*_PRESERVED, "codebase_read"), pins=_PINS, pin_tools=_PIN_TOOLS)
+    deny = (*PRESERVED, "codebase_read")
+    which = Which(("?*",), deny, pins=_PINS, pin_tools=_PIN_TOOLS, any_case=True, needs_id=True)
     part = _spans("microcompact-neocode", retain if retain >= 1 else 6, which, Summary(_BY_TOOL_NEOCODE), True)
     return Policy("microcompact-neocode", (part,) if established else ())
 
@@ -143,9 +149,6 @@ def debt(
     whole_number("keep", keep, 1)
     part = Part("debt", Debt(read, write, idle_seconds), Which(tools), Views(keep), Summary(_BY_TOOL))
     return Policy("debt", (part,))
-
-
-_PRESERVED = ("spawn_subagent", "diagnose", "memo_*", "ask_user")
 
 
 _PINS = (

@@ -29,7 +29,8 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     named "". `over_chars` is the least size: a result of just so many code points is left. `errors` lets results
     marked as errors be cut; `originals` protects a result that anyone has rewritten. `pins` are globs of file names
     (the last part of a path): what one of `pin_tools` did to such a file is kept, the path being one that the tool
-    noted (metadata relative_path, path, source_path, destination_path) or the model asked for.
+    noted (metadata relative_path, path, source_path, destination_path) or the model asked for. `any_case` trims tool
+    names and lowers them before a glob is asked; `needs_id` protects a result whose call id is blank.
     """
 
     tools: tuple[str, ...] = ()
@@ -39,6 +40,8 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     originals: bool = False
     pins: tuple[str, ...] = ()
     pin_tools: tuple[str, ...] = ()
+    any_case: bool = False
+    needs_id: bool = False
     revision: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
@@ -53,11 +56,14 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
             return "small"
         if message.is_error and not self.errors:
             return "error"
-        if not _matches(node.tool, self.tools) or _matches(node.tool, self.deny):
+        tool = node.tool.strip().lower() if self.any_case else node.tool
+        if not _matches(tool, self.tools) or _matches(tool, self.deny):
+            return "tool"
+        if self.needs_id and not message.call_id.strip():
             return "tool"
         if self.originals and node.rewritten:
             return "rewritten"
-        if self.pins and _matches(node.tool, self.pin_tools) and self._is_pinned(node):
+        if self.pins and _matches(tool, self.pin_tools) and self._is_pinned(node):
             return "pinned"
         return None
 
@@ -71,5 +77,5 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 _PATHS = ("relative_path", "path", "source_path", "destination_path")
 
 
-def _matches(tool: str, globs: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(tool, glob) for glob in globs)
+def _matches(name: str, globs: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)

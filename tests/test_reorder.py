@@ -4,8 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from refold.events import AssistantChunks, Event, Finish, FinishReason, Other, StreamChunk, SurfaceError
-from refold.events._reorder import Reorder
+from refold.events import AssistantChunks, Event, Finish, FinishReason, Other, Reorder, SurfaceError
 
 
 def note(seq: int, name: str = "") -> Other:
@@ -13,7 +12,7 @@ def note(seq: int, name: str = "") -> Other:
 
 
 def run_of_chunks(seq: int, width: int) -> AssistantChunks:
-    return AssistantChunks(seq, 0, (StreamChunk(1, 1, Finish(FinishReason("stop"))),) * width)
+    return AssistantChunks(seq, 0, 1, 1, (Finish(FinishReason("stop")),) * width)
 
 
 def delivered(reorder: Reorder, seqs: list[int]) -> list[int]:

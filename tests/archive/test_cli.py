@@ -52,11 +52,11 @@ def test_programs_get_one_json_document(log: str) -> None:
             {
                 "turn": 3,
                 "step": 1,
-                "seq": 25,
+                "seq": 26,
                 "call_id": "d",
                 "tool": "bash",
                 "hint": "",
-                "time": 3_625_000,
+                "time": 3_626_000,
                 "is_error": False,
                 "file": None,
                 "bytes": 5,
@@ -75,7 +75,7 @@ def test_programs_get_one_json_document(log: str) -> None:
 
 
 def test_pages_are_for_people_too(log: str) -> None:
-    assert "\ntwo\n\n\n… (1 lines of this result are left; go on with offset=3, limit=1)" in printed(
+    assert "\ntwo\n\n… (1 lines of this result are left; go on with offset=3, limit=1)" in printed(
         log, "--turn", "1", "--step", "1", "--offset", "2", "--limit", "1"
     )
 

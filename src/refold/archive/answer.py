@@ -11,7 +11,8 @@ _SKIPPED_NAMED = 10
 
 
 def rendered(answer: Answer, lang: Lang = "zh", budget: int | None = BUDGET) -> str:
-    """The answer as text, of at most `budget` bytes (None: all of it). Entries that do not fit are named instead."""
+    """The answer as text: for a model of at most `budget` bytes, entries that do not fit being named instead; for a
+    person, `budget` None, all of it."""
     words = TEXTS[lang]
     if answer.error is not None:
         return words.error.format(error=answer.error)
@@ -66,7 +67,7 @@ def _ending(answer: Answer, skipped: list[Found], budget: int | None, words: Tex
         lines.append("\n".join((words.skipped.format(skipped=len(skipped), budget=budget), *named)))
     if answer.gone:
         lines.append(words.gone.format(gone=answer.gone))
-    if any(found.page and not found.kept.row for found in answer.found):
+    if budget and any(found.page and not found.kept.row for found in answer.found):
         lines.append(words.note)
     return lines
 

@@ -4,7 +4,17 @@ from collections.abc import Iterable
 
 import msgspec
 
-from refold.events import AssistantMessage, Event, Reasoning, SurfaceEvent, Text, ToolResult, ToolUse, Usage
+from refold.events import (
+    AssistantMessage,
+    Event,
+    Reasoning,
+    StepStart,
+    SurfaceEvent,
+    Text,
+    ToolResult,
+    ToolUse,
+    Usage,
+)
 from refold.prefix import Prompt, common_text
 from refold.reducer import Reducer, View
 from refold.reducer._view import Header
@@ -40,58 +50,65 @@ class Call(msgspec.Struct, frozen=True):
 
 def calls(reducer: Reducer, events: Iterable[Event]) -> tuple[Call, ...]:
     """Every call of a log under a reducer, in order; tokens by its meter's estimator. Raises SurfaceError."""
-    estimator = reducer.meter.estimator
+    tracker = Tracker(reducer)
+    return tuple(tracker.call(*step) for step in asked(reducer, events, tracker.follow))
 
-    def tokens(item: SurfaceEvent | Header) -> int:
-        return item.tokens if isinstance(item, Header) else reducer.price(item)
 
-    def alike(one: SurfaceEvent | Header, other: SurfaceEvent | Header) -> int:
+class Tracker:
+    """The prompt of one replay in tokens and in places. It follows every fold and is asked at every call."""
+
+    def __init__(self, reducer: Reducer) -> None:
+        self._price, self._estimator = reducer.price, reducer.meter.estimator
+        self._tokens = Prompt[Header](self._length, self._alike)
+        self._places = Prompt[Header](_Places().of, lambda one, other: 0)
+        self._reframed = self._asked = False
+        self._model = ""
+
+    def follow(self, event: Event, before: View, after: View) -> None:
+        frame = _frame(after)
+        for prompt in (self._tokens, self._places):
+            prompt.follow(event, before, after)
+            if isinstance(event, AssistantMessage):
+                prompt.stretch()
+            if frame is not None:
+                prompt.frame(frame)
+        self._reframed |= frame != _frame(before)
+
+    def call(self, start: StepStart, answer: AssistantMessage | None, view: View) -> Call:
+        kept, looks = self._tokens.take(), self._places.take()
+        reframed, self._reframed = self._reframed and self._asked, False
+        self._asked = True
+        if answer is not None:
+            self._model = answer.model
+        return Call(
+            seq=start.seq,
+            turn=start.turn,
+            step=start.step,
+            time=start.time,
+            model=self._model,
+            prompt=kept.total,
+            answer=0 if answer is None else self._price(answer),
+            prefix=kept.whole + kept.part,
+            whole=kept.whole,
+            places=looks.total,
+            prefix_places=looks.whole,
+            frame=view.header.tokens if view.header is not None else 0,
+            reframed=reframed,
+            cuts=view.enforced,
+            usage=None if answer is None else answer.usage,
+        )
+
+    def before(self, seq: int) -> tuple[int, int]:
+        """Tokens and places before a message of the prompt."""
+        return self._tokens.before(seq), self._places.before(seq)
+
+    def _length(self, item: SurfaceEvent | Header) -> int:
+        return item.tokens if isinstance(item, Header) else self._price(item)
+
+    def _alike(self, one: SurfaceEvent | Header, other: SurfaceEvent | Header) -> int:
         if isinstance(one, Header) or isinstance(other, Header):
             return 0
-        return estimator.blocks(common_blocks(one, other))
-
-    prompt, places = Prompt[Header](tokens, alike), Prompt[Header](_Places().of, lambda one, other: 0)
-    reframed = False
-
-    def follow(event: Event, before: View, after: View) -> None:
-        nonlocal reframed
-        prompt.follow(event, before, after)
-        places.follow(event, before, after)
-        if isinstance(event, AssistantMessage):
-            prompt.stretch()
-            places.stretch()
-        frame = _frame(after)
-        if frame != _frame(before):
-            reframed = True
-            prompt.frame(frame)
-            places.frame(frame)
-
-    found: list[Call] = []
-    model = ""
-    for start, answer, view in asked(reducer, events, follow):
-        kept, looks = prompt.take(), places.take()
-        model = answer.model if answer is not None else model
-        found.append(
-            Call(
-                start.seq,
-                start.turn,
-                start.step,
-                start.time,
-                model,
-                kept.total,
-                reducer.price(answer) if answer is not None else 0,
-                kept.whole + kept.part,
-                kept.whole,
-                looks.total,
-                looks.whole,
-                view.header.tokens if view.header is not None else 0,
-                reframed and bool(found),
-                view.enforced,
-                answer.usage if answer is not None else None,
-            )
-        )
-        reframed = False
-    return tuple(found)
+        return self._estimator.blocks(common_blocks(one, other))
 
 
 def _frame(view: View) -> Header | None:

@@ -88,6 +88,11 @@ def check(policy: Policy, *, meter: Meter | None = None, sessions: int = SESSION
         nonlocal held
         held += 1
         case = Case(policy, script, meter)
+        try:
+            _ = case.logs
+        except Exception as error:
+            broken.update({law: str(_raised(law, case, error)) for law in LAW_NAMES if law not in broken})
+            return
         for law in LAW_NAMES:
             if law not in broken:
                 try:
@@ -135,7 +140,12 @@ def _obey(law: str, case: Case) -> None:
     except LawBroken as broken:
         raise LawBroken(law, broken.reason, case.script) from None
     except Exception as error:
-        raise LawBroken(law, f"{type(error).__name__}: {error}", case.script) from error
+        raise _raised(law, case, error) from error
+
+
+def _raised(law: str, case: Case, error: Exception) -> LawBroken:
+    """A law in which anything else is raised is broken too."""
+    return LawBroken(law, f"{type(error).__name__}: {error}", case.script)
 
 
 def _on_generated(

@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import msgspec
 
-from refold.events import Event, StepStart, SurfaceError
-from refold.events._reorder import Reorder
+from refold.events import Event, Reorder, StepStart, SurfaceError
 from refold.laws.case import Case, LawBroken, difference
 from refold.laws.live import play
 from refold.reducer import Operation, Reducer, View, dump, load

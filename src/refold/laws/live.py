@@ -25,18 +25,19 @@ from refold.events import (
     Envelope,
     Event,
     Finish,
+    FinishReason,
     Other,
     Overflow,
     RequestContext,
     RequestHeader,
     StepEnd,
     StepStart,
-    StreamChunk,
     SurfaceRewind,
     SystemMessage,
     Text,
     TextDelta,
     ToolCall,
+    ToolCallDelta,
     ToolResult,
     ToolUse,
     TurnEnd,
@@ -44,6 +45,7 @@ from refold.events import (
     Usage,
     UserMessage,
 )
+from refold.events._events import Chunk
 from refold.laws.script import (
     Act,
     Ask,
@@ -368,18 +370,10 @@ class Host:
         """Log the chunks an answer came in, where the format logs them; gives their seqs."""
         if self.script.version >= 2:
             return None
-        chunks = [
-            StreamChunk(self._turn, self._step, chunk)
-            for index, block in enumerate(content)
-            for chunk in (
-                BlockStart(index, "tool-call" if isinstance(block, ToolUse) else "text"),
-                TextDelta(index, "x") if isinstance(block, Text) else None,
-                BlockEnd(index, block),
-            )
-        ]
+        chunks = [chunk for index, block in enumerate(content) for chunk in _chunks(index, block)]
+        chunks.append(Finish(FinishReason(finish)))
         first = self._next
-        chunks.append(StreamChunk(self._turn, self._step, Finish(finish)))
-        run = AssistantChunks(first, self._now, tuple(chunks))
+        run = AssistantChunks(first, self._now, self._turn, self._step, tuple(chunks))
         self._log(run)
         return tuple(range(first, first + run.width))
 
@@ -466,6 +460,15 @@ class Host:
             self.view = self.reducer.fold_all(self.reducer.start(), self.events)
         self.views[-1] = self.view
         self._same_process = False
+
+
+def _chunks(index: int, block: Block) -> tuple[Chunk, ...]:
+    if isinstance(block, ToolUse):
+        delta = ToolCallDelta(index, block.arguments, block.name)
+        return (BlockStart(index, "tool-call"), delta, BlockEnd(index, block))
+    if isinstance(block, Text):
+        return (BlockStart(index, "text"), TextDelta(index, block.text), BlockEnd(index, block))
+    return (BlockStart(index, "other"), BlockEnd(index, block))
 
 
 def committed(operation: Operation, seq: int, time: int) -> ToolResult:
