@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.sessions import Script
 
-from refold.events import AssistantMessage, Envelope, Opaque, PolicyError, Text, ToolResult, ToolUse
-from refold.reducer import Dsh, Policy, Reducer, presets, results
+from refold.events import AssistantMessage, Envelope, Opaque, PolicyError, StepStart, Text, ToolUse
+from refold.reducer import Dsh, Message, Policy, Reducer, presets, results
 from refold.reducer._summaries import SUMMARIZERS, Told, fallback, sanitized
 from refold.reducer.how import Summary
 from refold.reducer.presets import microcompact, microcompact_neocode
@@ -51,12 +51,18 @@ class Session(Script):
             )
         self.end_step()
 
-    def shown(self, policy: Policy) -> dict[str, str]:
-        """The texts of the results that a request now would show summarised, by name."""
+    def sent(self, policy: Policy) -> tuple[Message, ...]:
+        """What the request of the next step would hold."""
         reducer = Reducer(policy, Dsh(4), "derive")
+        step = StepStart(self._next, 0, self.turn, self.step + 1)
+        return reducer.messages(reducer.fold_all(reducer.start(), (*self.events, step)))
+
+    def shown(self, policy: Policy) -> dict[str, str]:
+        """The texts of the results that the next request shows summarised, by name."""
         names = {seq: name for name, seq in self.seqs.items()}
-        plan = reducer.plan(reducer.fold_all(reducer.start(), self.events))
-        return {names[operation.seq]: operation.content[0].text for operation in plan}
+        logged = {event.seq: event for event in self.events}
+        cut = [message for message in self.sent(policy) if message != logged[message.seq]]
+        return {names[message.seq]: message.content[0].text for message in cut}
 
     def state(self, policy: Policy) -> dict[str, str]:
         reducer = Reducer(policy, Dsh(4))
@@ -167,16 +173,10 @@ def test_n4_of_one_span_the_preserved_result_and_the_calls_stay() -> None:
     session.span(read(), one("diagnose", LONG))
     session.span(one("bash", "1"), one("bash", "2"))
     session.ask()
-    reducer = Reducer(RETAIN_1, Dsh(4), "derive")
-    view = reducer.fold_all(reducer.start(), session.events)
-    session.start_step()
-    after = reducer.fold(view, session.events[-1])
 
     assert session.shown(RETAIN_1) == {"filesystem_read_file": "[summary] filesystem_read_file lines=1 chars=15"}
-    before, sent = reducer.messages(view), reducer.messages(after)
-    kept = [message for message in sent if not isinstance(message, ToolResult)]
-    assert kept == [message for message in before if not isinstance(message, ToolResult)]
-    assert any(isinstance(message, AssistantMessage) for message in kept)
+    said = [event for event in session.events if isinstance(event, AssistantMessage)]
+    assert [message for message in session.sent(RETAIN_1) if isinstance(message, AssistantMessage)] == said
 
 
 def test_n5_a_tool_that_no_summariser_knows_gets_its_name_and_size() -> None:

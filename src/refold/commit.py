@@ -55,4 +55,3 @@ class Commit:
 
     def _fold(self, event: Event) -> None:
         self.view = self._reducer.fold(self.view, event)
-

@@ -12,7 +12,6 @@ from refold.prefix import Prompt, common_text
 from refold.prompt import rendered_text
 from refold.reducer import Reducer, View
 
-
 Follow = Callable[[Event, View, View], None]
 
 

@@ -20,9 +20,7 @@ from refold.files import blocks_of, save
 @options.meter
 @options.max_line
 @options.as_json
-def apply(
-    session: str, output: str, force: bool, policy: str, meter: str | None, max_line: int, as_json: bool
-) -> None:
+def apply(session: str, output: str, force: bool, policy: str, meter: str | None, max_line: int, as_json: bool) -> None:
     """Write SESSION to OUT with the operations that are due appended to it. SESSION itself is never changed."""
     log = opened(session, max_line)
     reducer = reducer_for(log, policy, meter, "commit")
@@ -34,7 +32,9 @@ def apply(
         print_json(facts)
     elif commit.operations:
         freed = number(facts["tokens_freed"])
-        console().print(f"{len(commit.operations)} cut, {number(facts['chars_removed'])} chars and {freed} tokens less: {output}")
+        console().print(
+            f"{len(commit.operations)} cut, {number(facts['chars_removed'])} chars and {freed} tokens less: {output}"
+        )
     else:
         console().print(f"nothing due: {output} is the same log")
 

@@ -28,7 +28,16 @@ _RULES = (
     Rules("gemini", 1, 2048, 86400, (), 0, False, "https://ai.google.dev/gemini-api/docs/caching"),
     Rules("kimi", 256, 256, None, (), 0, False, "https://forum.moonshot.ai/t/613"),
     Rules("qwen", 1, 256, None, (), 0, False, "https://www.alibabacloud.com/help/en/model-studio/context-cache"),
-    Rules("qwen-marked", 1, 1024, 300, ("changed", "last"), 20, False, "https://www.alibabacloud.com/help/en/model-studio/context-cache"),
+    Rules(
+        "qwen-marked",
+        1,
+        1024,
+        300,
+        ("changed", "last"),
+        20,
+        False,
+        "https://www.alibabacloud.com/help/en/model-studio/context-cache",
+    ),
 )
 
 RULES = MappingProxyType({rules.name: rules for rules in _RULES})
