@@ -225,6 +225,8 @@ class Reader:
         found = row.get("seq0") if "seq0" in row else row.get("seq")
         if found != seq or isinstance(found, bool):
             raise _Torn(f"the row has seq {found!r} where {seq} must follow")
+        if row.get("ignorable", True) is not True:
+            raise self._error("ignorable may only be true; leave it out for an event that counts", self.line, seq)
         try:
             fixed = self._upgrade.row(row)
         except ValueError as error:

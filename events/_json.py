@@ -24,7 +24,8 @@ def parse(data: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8: byte 0x{data[error.start]:02x} at column {error.start + 1}") from None
     except json.JSONDecodeError as error:
-        raise NotJson(f"not JSON: {error.msg[0].lower()}{error.msg[1:]} at column {error.colno}") from None
+        said = error.msg[0].lower() + error.msg[1:].removesuffix(" at")
+        raise NotJson(f"not JSON: {said} at column {error.colno}") from None
     except RecursionError:
         raise ValueError("JSON is nested too deep; about a thousand levels are read") from None
 

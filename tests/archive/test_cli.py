@@ -29,8 +29,8 @@ def refused(*arguments: str) -> str:
 
 @pytest.fixture
 def log(tmp_path: Path) -> str:
-    (tmp_path / "session.jsonl").write_bytes(dsh_lines(session().events))
-    return str(tmp_path / "session.jsonl")
+    (tmp_path / "session.v4.jsonl").write_bytes(dsh_lines(session().events))
+    return str(tmp_path / "session.v4.jsonl")
 
 
 def test_people_are_shown_a_step_whole(log: str) -> None:

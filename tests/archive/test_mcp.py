@@ -35,7 +35,7 @@ def long_session() -> Log:
 
 def asked(folder: Path, log: Log, ask_all: Callable[[Client, Ask], Awaitable[None]], *options: str) -> None:
     """Start the server on a session, as a client would, and ask it."""
-    path = folder / "session.jsonl"
+    path = folder / "session.v4.jsonl"
     path.write_bytes(dsh_lines(log.events))
     start = StdioServerParameters(command=sys.executable, args=[SERVED, "--mcp", str(path), *options])
 
@@ -112,9 +112,9 @@ def test_a_session_is_read_as_far_as_it_has_come(tmp_path: Path) -> None:
     async def ask_all(client: Client, ask: Ask) -> None:
         assert "turn 4" not in (await ask())[0]
         log.called("bash", "said meanwhile", "e")
-        (tmp_path / "session.jsonl").write_bytes(dsh_lines(log.events))
+        (tmp_path / "session.v4.jsonl").write_bytes(dsh_lines(log.events))
         assert "said meanwhile" in (await ask(turn=4))[0]
-        (tmp_path / "session.jsonl").write_bytes(b"{}\n")
+        (tmp_path / "session.v4.jsonl").write_bytes(b"{}\n")
         answer, failed = await ask(turn=4)
         assert failed
         assert answer.startswith("错误：读取归档失败：")

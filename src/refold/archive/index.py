@@ -1,11 +1,12 @@
 """`index.json`: what an archive holds. The files are the truth; the index only knows more about them."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from refold.archive.layout import INDEX, result_of, result_path, round_of
+from refold.archive.layout import INDEX, is_result, result_of, round_of
 from refold.archive.originals import Original
 from refold.archive.receipt import RESULTS, UNKNOWN_TOOL, hint_of, result_name, size_of
 from refold.archive.rounds import encoded, originals_in, parsed
@@ -66,7 +67,7 @@ def read_index(root: Path) -> Index:
         raise ValueError("has no list of results or rounds")
     index = Index(_text(value.get("sessionId")), _text(value.get("workspace")))
     for row in _rows(value, "results", ResultRow):
-        if result_path(root, row.rel_file) is not None:
+        if is_result(row.rel_file):
             index.results[row.rel_file] = row
     for row in (*_rows(value, "rounds", RoundRow), *_rows(value, "steps", RoundRow)):
         if round_of(row.file) == (row.turn, row.step):
@@ -163,7 +164,7 @@ def _adopt_round(index: Index, path: Path, round: tuple[int, int | None]) -> Non
 
 def _listed(folder: Path) -> list[str]:
     try:
-        return sorted(entry.name for entry in folder.iterdir())
+        return sorted(os.listdir(folder))
     except FileNotFoundError:
         return []
 

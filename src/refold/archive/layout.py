@@ -99,10 +99,15 @@ def result_of(file: str) -> ResultName | None:
     return ResultName(int(found[1]), int(found[2]), int(found[3]), tool, call_id)
 
 
+def is_result(name: str) -> bool:
+    """Is this, relative to an archive, the name of a kept result?"""
+    folder, _, file = name.partition("/")
+    return folder == RESULTS and _RESULT.fullmatch(file) is not None
+
+
 def result_path(root: Path, name: str) -> Path | None:
     """The path of a kept result by its name relative to the archive, None for a name that is none of ours."""
-    folder, _, file = name.partition("/")
-    return root / RESULTS / file if folder == RESULTS and _RESULT.fullmatch(file) else None
+    return root / name if is_result(name) else None
 
 
 def _units(text: str) -> list[str]:

@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from refold.archive.originals import Original
 from refold.archive.receipt import UNKNOWN_TOOL, Origin
 from refold.events import Block, Envelope, Opaque, Text, ToolCall, ToolResult
@@ -47,7 +49,10 @@ def _seq(entry: Any) -> int:
 
 def encoded(value: Any) -> bytes:
     """JSON with an indent of two; non-ASCII unescaped but for lone surrogates, which UTF-8 has no form for."""
-    return json.dumps(value, ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace")
+    try:
+        return msgspec.json.format(msgspec.json.encode(value), indent=2)
+    except UnicodeEncodeError:  # a lone surrogate; json takes it, but indents much more slowly
+        return json.dumps(value, ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace")
 
 
 def parsed(data: bytes) -> dict[str, Any]:

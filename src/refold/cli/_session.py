@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import click
 
 from refold.cli._policy import policy_of
-from refold.events import Event, Log
+from refold.events import Event, Log, LogError, SurfaceError
 from refold.files import open_log
-from refold.reducer import Counted, Dsh, Meter, Mode, Reducer, Reported
+from refold.reducer import Counted, Dsh, Meter, Mode, Reducer, Reported, View
 
 
 def opened(session: str, max_line: int) -> Log:
@@ -19,6 +19,14 @@ def told(log: Log) -> Iterator[Event]:
     yield from log
     for note in log.notes:
         click.echo(f"refold: {log.name}: {note}", err=True)
+
+
+def folded(reducer: Reducer, log: Log) -> View:
+    """The view of the whole log. Raises LogError, also for an event that cannot follow those before it."""
+    try:
+        return reducer.fold_all(reducer.start(), told(log))
+    except SurfaceError as error:
+        raise LogError(error.rule, path=log.name, seq=error.seq) from None
 
 
 def reducer_for(log: Log, policy: str, meter: str | None, mode: Mode) -> Reducer:

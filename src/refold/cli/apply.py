@@ -6,7 +6,7 @@ import click
 
 from refold.cli import _options as options
 from refold.cli._output import console, number, print_json
-from refold.cli._session import about, opened, reducer_for, told
+from refold.cli._session import about, folded, opened, reducer_for
 from refold.commit import Commit
 from refold.events import append_replacements
 from refold.files import blocks_of, save
@@ -24,7 +24,7 @@ def apply(session: str, output: str, force: bool, policy: str, meter: str | None
     """Write SESSION to OUT with the operations that are due appended to it. SESSION itself is never changed."""
     log = opened(session, max_line)
     reducer = reducer_for(log, policy, meter, "commit")
-    view = reducer.fold_all(reducer.start(), told(log))
+    view = folded(reducer, log)
     commit = Commit(reducer, view, log.version)
     save(output, append_replacements(lambda: blocks_of(session), commit.replacements, name=session), force=force)
     facts = {**about(reducer), "output": output, **report(commit)}

@@ -7,7 +7,7 @@ import click
 
 from refold.cli import _options as options
 from refold.cli._output import console, number, print_json, table
-from refold.cli._session import about, opened, reducer_for, told
+from refold.cli._session import about, folded, opened, reducer_for
 from refold.prompt import rendered_block
 from refold.reducer import Message, Mode, Operation
 
@@ -23,7 +23,7 @@ def plan(session: str, policy: str, meter: str | None, mode: Mode, max_line: int
     """Show the operations that are due now, before the next step of SESSION."""
     log = opened(session, max_line)
     reducer = reducer_for(log, policy, meter, mode)
-    view = reducer.fold_all(reducer.start(), told(log))
+    view = folded(reducer, log)
     operations = reducer.plan(view)
     if as_json:
         changed = first_changed(reducer.messages(view), operations)

@@ -7,7 +7,7 @@ import msgspec
 
 from refold.cli import _options as options
 from refold.cli._output import console, number, print_json, table
-from refold.cli._session import about, opened, reducer_for, told
+from refold.cli._session import about, folded, opened, reducer_for
 from refold.reducer import Mode, Reducer, View, frozen, results, surface_seqs
 
 
@@ -22,7 +22,7 @@ def view(session: str, policy: str, meter: str | None, mode: Mode, max_line: int
     """Show what the reducer derives from SESSION as it stands."""
     log = opened(session, max_line)
     reducer = reducer_for(log, policy, meter, mode)
-    facts = _facts(reducer, reducer.fold_all(reducer.start(), told(log)))
+    facts = _facts(reducer, folded(reducer, log))
     if as_json:
         print_json(facts)
     else:

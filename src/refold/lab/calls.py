@@ -6,6 +6,7 @@ import msgspec
 
 from refold.events import (
     AssistantMessage,
+    Block,
     Event,
     Reasoning,
     StepStart,
@@ -27,8 +28,9 @@ class Call(msgspec.Struct, frozen=True):
     `answer` is what the model said, as the next prompt has it. `prefix` tokens are the same as at the head of the call
     before and its answer, to the token inside the first block that differs; of these `whole` are in whole messages.
     `places` and `prefix_places` count the prompt and the whole messages in places. `frame` is the system prompt with
-    the tools, which stands before all messages; `reframed` says that it changed, so that nothing is the same. `time` is the call's start in Unix milliseconds, 0 where the log has none. `cuts` are the results cut
-    for this call. `usage` is what the provider reported of the call as it really was.
+    the tools, which stands before all messages; `reframed` says that it changed, so that nothing is the same. `time`
+    is the call's start in Unix milliseconds, 0 where the log has none. `cuts` are the results cut for this call.
+    `usage` is what the provider reported of the call as it really was.
     """
 
     seq: int
@@ -140,11 +142,11 @@ class _Places:
         return sum(not isinstance(block, ToolUse) for block in item.content) + calls
 
 
-def common_blocks(one: SurfaceEvent, other: SurfaceEvent) -> tuple[Text | Reasoning, ...]:
+def common_blocks(one: SurfaceEvent, other: SurfaceEvent) -> tuple[Block, ...]:
     """What two messages begin with: blocks that are equal, and what the first two that differ have in common."""
     if type(one) is not type(other):
         return ()
-    common = []
+    common: list[Block] = []
     for old, new in zip(one.content, other.content, strict=False):
         if old == new:
             common.append(old)

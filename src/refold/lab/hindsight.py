@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from refold.events import Event, StepStart, ToolResult
 from refold.lab.calls import Call, Tracker, common_blocks
-from refold.lab.ledger import Ledger, Prices, charged
+from refold.lab.ledger import Ledger, Prices
 from refold.lab.sizes import Sizes
 from refold.reducer import Part, Policy, Reducer, View
 from refold.reducer import _queue as queue
@@ -88,7 +88,8 @@ def chances(reducer: Reducer, events: Iterable[Event]) -> tuple[Chance, ...]:
                 continue
             if node.seq not in cuts:
                 made = queue.cut_content(held, reducer.meter, node)
-                assert made is not None and isinstance(node.message, ToolResult), "only what can be cut is queued"
+                assert made is not None, "only what can be cut is queued"
+                assert isinstance(node.message, ToolResult)
                 after = replace(node.message, content=made[0])
                 common = reducer.meter.estimator.blocks(common_blocks(node.message, after))
                 cuts[node.seq] = (common, node.tokens - made[1])
@@ -97,7 +98,7 @@ def chances(reducer: Reducer, events: Iterable[Event]) -> tuple[Chance, ...]:
     return tuple(found)
 
 
-def hindsight(chances: Sequence[Chance], ledger: Ledger, prices: Prices, sizes: Sizes = Sizes()) -> Schedule:
+def hindsight(chances: Sequence[Chance], ledger: Ledger, prices: Prices, sizes: Sizes) -> Schedule:
     """The cheapest choice of calls at which everything ripe is cut."""
     best: dict[int, tuple[int, Ledger, tuple[int, Any] | None]] = {0: (0, ledger, None)}
     before: dict[int, Standing] = {}

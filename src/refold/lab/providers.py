@@ -1,11 +1,12 @@
 """How each provider's prompt cache works, as data (documentation as of November 2026)."""
 
 from types import MappingProxyType
+from typing import Final
 
 from refold.events import PolicyError
-from refold.lab.ledger import Rules
+from refold.lab.ledger import Mark, Rules
 
-_MARKS = ("frame", "changed", "last")
+_MARKS: Final[tuple[Mark, ...]] = ("frame", "changed", "last")
 _ANTHROPIC = "https://docs.claude.com/en/docs/build-with-claude/prompt-caching"
 _OPENAI = "https://developers.openai.com/api/docs/guides/prompt-caching"
 

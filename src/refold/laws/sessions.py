@@ -1,11 +1,13 @@
 """Hypothesis strategies for sessions in which a policy has something to decide.
 
-Every choice is a draw of its own from a short list whose first entry is the simplest, so that a failing session
-shrinks to the few acts that make it fail. A script is a fixed row of places for acts, each of which may stay empty.
+A script is a row of places for acts. Each place is one draw: a few bytes, of which each decides one thing, by picking
+from a short list whose first entry is the simplest. So a place of zeros is an empty one, and a failing session shrinks
+to the few acts that make it fail. Nothing else is drawn: bytes of a fixed length are the one kind of draw that
+Hypothesis does not mix with constants found in the modules that happen to be loaded, so a seed means the same
+sessions in any program.
 """
 
 from collections.abc import Sequence
-from functools import cache
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -55,23 +57,21 @@ HEADERS: tuple[Act, ...] = (Header("Be brief.", "[]"), Header("Be long."), Windo
 MORE_PAUSES = ("pause",) * 6
 
 
-@cache
-def _upto(most: int) -> st.SearchStrategy[int]:
-    return st.integers(0, most)
+PLACE = 48  # The bytes of one act, enough for any.
 
 
-class _Drawing:
-    """Draws the parts of a script around a policy's numbers."""
+class _Choices:
+    """Reads acts out of bytes, around a policy's numbers; behind the last byte everything is the simplest."""
 
-    def __init__(self, draw: st.DrawFn, known: Numbers) -> None:
-        self.draw, self.known = draw, known
+    def __init__(self, known: Numbers, place: bytes) -> None:
+        self.known, self._left = known, iter(place)
         self.kinds = KINDS + MORE_PAUSES * (len(known.pauses) > 1)
 
     def pick(self, options: Sequence[T]) -> T:
-        return options[self.draw(_upto(len(options) - 1))]
+        return options[next(self._left, 0) % len(options)]
 
     def one_in(self, times: int) -> bool:
-        return self.draw(_upto(times - 1)) == times - 1
+        return next(self._left, 0) % times == times - 1
 
     def words(self) -> Words:
         return Words(self.pick(UNITS), self.pick(self.pick((self.known.small, self.known.large, self.known.large))))
@@ -168,35 +168,32 @@ class _Drawing:
             case _:
                 return None
 
-    def script(self, length: int) -> Script:
-        version, timed = self.pick((4, 0)), not self.one_in(8)
-        acts = tuple(act for _ in range(length) if (act := self.act()) is not None)
-        return Script(version, timed, "Be brief.", (Window(CONTEXT_WINDOW), *acts))
+
+def _script(known: Numbers, first: bytes, places: tuple[bytes, ...]) -> Script:
+    choices = _Choices(known, first)
+    version, timed = choices.pick((4, 0)), not choices.one_in(8)
+    acts = tuple(act for place in places if (act := _Choices(known, place).act()) is not None)
+    return Script(version, timed, "Be brief.", (Window(CONTEXT_WINDOW), *acts))
 
 
 def scripts(policy: Policy) -> st.SearchStrategy[Script]:
     """Scripts whose texts, reports and lengths lie around the policy's own numbers."""
     known = numbers(policy)
     length = min(60, 14 + 5 * max(known.counts))
-
-    @st.composite
-    def drawn(draw: st.DrawFn) -> Script:
-        return _Drawing(draw, known).script(length)
-
-    return drawn()
+    places = st.tuples(*[_bytes(PLACE)] * length)
+    return st.builds(_script, st.just(known), _bytes(2), places)
 
 
 def acts(policy: Policy) -> st.SearchStrategy[Act]:
     """Single acts, for a host that is driven step by step."""
     known = numbers(policy)
-
-    @st.composite
-    def drawn(draw: st.DrawFn) -> Act:
-        return _Drawing(draw, known).act() or Note()
-
-    return drawn()
+    return _bytes(PLACE).map(lambda place: _Choices(known, place).act() or Note())
 
 
 def sessions(policy: Policy) -> st.SearchStrategy[tuple[Event, ...]]:
     """Whole session logs, as a harness writes them that does not use refold."""
     return scripts(policy).map(lambda script: play(script, Reducer(none(), Dsh(script.version))).events)
+
+
+def _bytes(length: int) -> st.SearchStrategy[bytes]:
+    return st.binary(min_size=length, max_size=length)

@@ -1,0 +1,260 @@
+"""DSH logs in: what is read of each format, what is refused and where, and how a log may end."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.dsh_log import Json, frames, header, line, lines, result, row, session, user
+
+from refold.events import (
+    AssistantChunks,
+    Event,
+    LogError,
+    Other,
+    RequestHeader,
+    ToolResult,
+    UserMessage,
+    read_dsh,
+)
+
+TEXT = {"type": "text", "text": "output"}
+TURN = row("turn/start", 0, {"turn": 1})
+
+
+def end(seq: int, kind: str = "completed") -> Json:
+    return row("turn/end", seq, {"turn": 1, "reason": {"kind": kind}})
+
+
+def read(log: bytes) -> list[Event]:
+    return list(read_dsh([log], name="some.jsonl"))
+
+
+def chunk(seq: int, step: int = 1, **fields: Any) -> Json:
+    return row("assistant/chunk", seq, {"turn": 1, "step": step, "chunk": fields})
+
+
+def packed(seq: int, texts: list[str], dt: list[int], **data: Any) -> Json:
+    place = {"turn": 1, "step": 1, "index": 0}
+    return {"type": "text-chunks", "seq0": seq, "time0": 5, "data": {**place, "dt": dt, "texts": texts, **data}}
+
+
+def places(events: list[Event]) -> list[Any]:
+    """Each event by itself, and each stream chunk by its place: how runs are cut is no fact of the log."""
+    told: list[Any] = []
+    for event in events:
+        if isinstance(event, AssistantChunks):
+            told += [(event.seq + place, chunk) for place, chunk in enumerate(event.chunks)]
+        else:
+            told.append(event)
+    return told
+
+
+# --- what is read
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_fields_of_a_result_that_nobody_knows_are_told_apart(version: int) -> None:
+    plain, other = result(1, [TEXT], version), result(1, [TEXT], version)
+    other["data"]["futureData"]["b"] = 2
+    del plain["sourceEventSeqs"], other["sourceEventSeqs"]
+    (one,), (two,) = (read(lines(header(version), TURN, value))[1:] for value in (plain, other))
+    assert isinstance(one, ToolResult)
+    assert isinstance(two, ToolResult)
+    assert not one.envelope.same_as(two.envelope)
+
+
+def test_runs_of_sources_are_spelled_out_from_format_2_on() -> None:
+    rows = [user(at) for at in range(1, 6)]
+    (event,) = read(lines(header(2), TURN, *rows, user(6, sourceEventSeqs=[[1, 3], 5])))[-1:]
+    assert isinstance(event, UserMessage)
+    assert event.sources == (1, 2, 3, 5)
+
+
+def test_an_unknown_type_is_kept_and_noted_once() -> None:
+    log = read_dsh([lines(header(4), TURN, row("x/y", 1, {}), row("x/y", 2, {}, ignorable=True))])
+    assert list(log)[1:] == [Other(1, 1_700_000_000_001, "x/y"), Other(2, 1_700_000_000_002, "x/y")]
+    assert len(log.notes) == 1
+    assert "x/y" in log.notes[0]
+
+
+def test_rows_without_seq_and_time_are_counted() -> None:
+    rows = [{key: old[key] for key in old if key not in ("seq", "time")} for old in session(0, [TEXT])[1:]]
+    events = read(lines(header(), *rows))
+    assert [(event.seq, event.time) for event in events] == [(seq, 0) for seq in range(8)]
+
+
+def test_tools_are_priced_as_javascript_writes_them() -> None:
+    tools = [{"name": "漢", "parameters": {"maximum": 1.0, "minimum": 0.5}}]
+    data = {"header": {"config": {"provider": "p", "model": "m"}, "system": "", "tools": tools}, "reason": "initial"}
+    (event,) = read(lines(header(), json.dumps(row("request/header", 0, data)).encode() + b"\n"))
+    assert isinstance(event, RequestHeader)
+    assert event.tools == '[{"name":"漢","parameters":{"maximum":1,"minimum":0.5}}]'
+    assert event.system is None
+
+
+# --- what is refused
+
+HEADERS: dict[str, bytes] = {
+    "empty": b"",
+    "no line end": line(header())[:-1],
+    "not JSON": b"{\n",
+    "a list": b"[]\n",
+    "an event": line(TURN),
+    "byte order mark": b"\xef\xbb\xbf" + line(header()),
+    "no version": line({"type": "session", "id": "s", "createdAt": 0}),
+    "version a text": line(header() | {"version": "0"}),
+    "version a bool": line(header() | {"version": True}),
+    "version below 0": line(header(-1)),
+    "retired sandboxMode": line(header(sandboxMode="x")),
+    "retired approvalPolicy": line(header(approvalPolicy="x")),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_a_broken_header_is_refused_at_once(name: str) -> None:
+    with pytest.raises(LogError) as refused:
+        read_dsh([HEADERS[name]], name="some.jsonl")
+    assert (refused.value.path, refused.value.line) == ("some.jsonl", 1)
+
+
+def test_a_newer_format_asks_for_an_upgrade() -> None:
+    with pytest.raises(LogError, match="upgrade"):
+        read_dsh([line(header(6))])
+
+
+def test_the_first_harness_left_delegation_depth_out() -> None:
+    assert read_dsh([line({"type": "session", "version": 0, "id": "s", "createdAt": 0})]).version == 0
+
+
+def message(kind: str, seq: int, data: Json, **envelope: Any) -> Json:
+    return row(kind, seq, data, **{"surfaceOp": "append", **envelope})
+
+
+def wrong(value: Json, *path: str | int, to: Any) -> Json:
+    """The row with one value of its data changed."""
+    value = json.loads(json.dumps(value))
+    inner = value["data"]
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = to
+    return value
+
+
+RESULT = {key: value for key, value in result(1, [TEXT]).items() if key != "sourceEventSeqs"}
+DIRECT = {key: value for key, value in result(1, [TEXT], 4).items() if key != "sourceEventSeqs"}
+OLD, NEW = {"op": "replace", "start": 1, "end": 1}, {"op": "replace", "startSeq": 1, "endSeq": 1}
+ROWS: dict[str, tuple[int, Json | bytes]] = {
+    "unknown key of the row": (0, user(1) | {"more": 1}),
+    "ignorable is false": (0, row("todo/write", 1, {}, ignorable=False)),
+    "unknown type, unknown key": (0, row("x/y", 1, {}, more=1)),
+    "unknown type with surfaceOp": (0, row("x/y", 1, {}, surfaceOp="append")),
+    "unknown type with sources": (0, row("x/y", 1, {}, sourceEventSeqs=[0])),
+    "known type without data": (0, b'{"type":"todo/write","seq":1,"time":0}\n'),
+    "log-only with surfaceOp": (0, row("turn/start", 1, {"turn": 1}, surfaceOp="append")),
+    "log-only with sources": (0, row("todo/write", 1, {}, sourceEventSeqs=[0])),
+    "surface without surfaceOp": (0, row("user/message", 1, user(1)["data"])),
+    "surfaceOp null": (0, user(1, surfaceOp=None)),
+    "surfaceOp with a fourth key": (0, user(1, surfaceOp={**OLD, "more": 1}, sourceEventSeqs=[0])),
+    "surfaceOp of the newer formats": (2, user(1, surfaceOp=NEW, sourceEventSeqs=[0])),
+    "surfaceOp of the older formats": (3, user(1, surfaceOp=OLD, sourceEventSeqs=[0])),
+    "sources empty": (0, user(1, sourceEventSeqs=[])),
+    "sources twice": (0, user(1, sourceEventSeqs=[0, 0])),
+    "sources not earlier": (0, user(1, sourceEventSeqs=[1])),
+    "sources fractional": (0, user(1, sourceEventSeqs=[0.5])),
+    "sources negative": (2, user(1, sourceEventSeqs=[-1])),
+    "sources as runs in format 1": (1, user(1, sourceEventSeqs=[[0, 0]])),
+    "sources as a run of three": (2, user(1, sourceEventSeqs=[[0, 0, 0]])),
+    "sources as a falling run": (2, user(1, sourceEventSeqs=[[1, 0]])),
+    "sources as an endless run": (2, user(1, sourceEventSeqs=[[0, 2**53 - 1]])),
+    "a number as text": (0, row("turn/start", 1, {"turn": "1"})),
+    "time a fraction": (0, b'{"type":"turn/start","seq":1,"time":1.5,"data":{"turn":1}}\n'),
+    "not UTF-8": (0, b'{"type":"todo/write","seq":1,"time":0,"data":{"a":"\xff"}}\n'),
+    "result without its block": (0, wrong(RESULT, "message", "content", to=[])),
+    "result with two blocks": (0, wrong(RESULT, "message", "content", to=RESULT["data"]["message"]["content"] * 2)),
+    "result of another call": (0, wrong(RESULT, "message", "source", "callId", to="c2")),
+    "result without a call": (0, wrong(RESULT, "message", "source", to={"kind": "tool"})),
+    "result in the newer shape": (3, DIRECT),
+    "result in the older shape": (4, RESULT),
+    "block that is a text": (0, wrong(user(1), "content", to=["x"])),
+    "images left out": (4, row("image/offload", 1, {"targets": []})),
+    "header delta": (0, row("request/header-delta", 1, {"system": {}})),
+    "mode/set": (0, row("mode/set", 1, {})),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_broken_row_is_refused_where_it_stands(name: str) -> None:
+    version, broken = ROWS[name]
+    with pytest.raises(LogError) as refused:
+        read(lines(header(version), TURN, broken, end(2)))
+    assert (refused.value.path, refused.value.line, refused.value.seq) == ("some.jsonl", 3, 1)
+
+
+# --- how a log may end
+
+BAD: dict[str, bytes] = {
+    "not JSON": b'{"type":\n',
+    "zeros": b"\0" * 64 + b"\n",
+    "NaN": b'{"type":"todo/write","seq":1,"time":0,"data":NaN}\n',
+    "a seq left out": line(user(2)),
+    "a seq again": line(user(0)),
+    "no seq": b'{"type":"todo/write","time":0,"data":{}}\n',
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_stands_behind_a_bad_row_was_never_committed(name: str) -> None:
+    log = read_dsh([lines(header(), TURN, BAD[name], user(1))])
+    assert [event.seq for event in log] == [0]
+    assert len(log.notes) == 1
+    assert "line 3" in log.notes[0]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_turn_that_ends_behind_a_bad_row_makes_the_log_corrupt(name: str) -> None:
+    with pytest.raises(LogError, match="corrupt") as refused:
+        read(lines(header(), TURN, BAD[name], end(1)))
+    assert refused.value.line == 3
+
+
+@pytest.mark.parametrize("tail", [b'{"type":"turn/start","seq":1', line(user(1))[:-1], b"\0" * 4096, b"\xe6\xbc"])
+def test_a_last_line_without_an_end_is_left_out(tail: bytes) -> None:
+    log = read_dsh([lines(header(), TURN, tail)])
+    assert [event.seq for event in log] == [0]
+    assert len(log.notes) == 1
+
+
+@pytest.mark.parametrize("damage", ["a flipped bit", "bytes behind the last frame"])
+def test_a_damaged_frame_is_refused(damage: str) -> None:
+    log = bytearray(frames(line(header()), lines(*session(0, [TEXT])[1:])))
+    if damage == "a flipped bit":
+        log[-1] ^= 1
+    else:
+        log += b"garbage"
+    with pytest.raises(LogError):
+        read(bytes(log))
+
+
+@pytest.mark.parametrize("packing", [False, True])
+def test_a_line_over_the_limit_is_refused_unread(packing: bool) -> None:
+    log = lines(header(), TURN, b"x" * 300_000 + b"\n")
+    log = frames(log) if packing else log
+    with pytest.raises(LogError, match="longer") as refused:
+        list(read_dsh([log], max_line=100_000))
+    assert refused.value.line == 3
+
+
+@pytest.mark.parametrize("packing", [False, True])
+def test_a_log_cut_at_any_byte_tells_the_same_events_or_is_refused(packing: bool) -> None:
+    head, *rows = session(4, [TEXT])
+    log = frames(lines(head), lines(*rows[:5]), lines(*rows[5:])) if packing else lines(head, *rows)
+    whole = places(read(log))
+    told = 0
+    for size in range(len(log)):
+        try:
+            events = places(read(log[:size]))
+        except LogError:
+            continue
+        told += 1
+        assert events == whole[: len(events)], f"cut at byte {size}"
+    assert told > 0

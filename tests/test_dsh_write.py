@@ -1,0 +1,183 @@
+"""What is appended to a DSH log: rows that its harness takes, behind bytes that nobody touched."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import zstandard
+from tests.dsh_log import Json, frames, header, line, lines, recorded, session, user
+
+from refold.events import (
+    Block,
+    CompactionPrune,
+    Opaque,
+    Replacement,
+    SurfaceError,
+    Text,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    append_replacements,
+    read_dsh,
+)
+
+TEXT = {"type": "text", "text": "a long output"}
+KEYS = {0: ("start", "end"), 1: ("start", "end"), 2: ("start", "end")}
+
+
+def appended(log: bytes, *replacements: Replacement) -> bytes:
+    return b"".join(append_replacements(lambda: [log], replacements, name="log"))
+
+
+def new_rows(log: bytes, *replacements: Replacement) -> list[Json]:
+    whole = appended(log, *replacements)
+    assert whole.startswith(log)
+    return [json.loads(text) for text in whole[len(log) :].splitlines()]
+
+
+def replacement(seq: int, *content: Block, tokens: int = 0) -> Replacement:
+    return Replacement(seq, content or (Text("short"),), tokens)
+
+
+def result_content(data: Json, version: int) -> Any:
+    message = data["message"]
+    return message["content"] if version >= 4 else message["content"][0]["content"]
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_closed_log_gets_a_turn_with_the_price_and_the_result(version: int) -> None:
+    log = lines(*session(version, [TEXT]))
+    first, last = KEYS.get(version, ("startSeq", "endSeq"))
+    start, prune, result, end = new_rows(log, replacement(5, tokens=77))
+    time = 1_700_000_000_007
+    assert start == {"type": "turn/start", "seq": 8, "time": time, "data": {"turn": 2}}
+    shadow = {"shadowedRange": {"start": 5, "end": 5}, "shadowedSeqs": [5], "shadowedTokenCount": 77}
+    assert prune == {"type": "compaction/prune", "seq": 9, "time": time, "data": shadow}
+    assert {key: value for key, value in result.items() if key != "data"} == {
+        "type": "tool/result",
+        "seq": 10,
+        "time": time,
+        "sourceEventSeqs": [5],
+        "surfaceOp": {"op": "replace", first: 5, last: 5},
+    }
+    assert end == {"type": "turn/end", "seq": 11, "time": time, "data": {"turn": 2, "reason": {"kind": "completed"}}}
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_only_the_content_of_the_result_differs(version: int) -> None:
+    rows = session(version, [TEXT])
+    data = new_rows(lines(*rows), replacement(5))[2]["data"]
+    assert result_content(data, version) == [{"type": "text", "text": "short"}]
+    result_content(data, version)[:] = [TEXT]
+    assert data == rows[6]["data"]
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_what_was_written_reads_back_as_the_replacement(version: int) -> None:
+    log = lines(*session(version, [TEXT]))
+    events = list(read_dsh([appended(log, replacement(5, tokens=77))]))
+    (before,) = (event for event in events if isinstance(event, ToolResult) and event.replaces is None)
+    start, prune, result, end = events[-4:]
+    assert isinstance(start, TurnStart)
+    assert isinstance(prune, CompactionPrune)
+    assert (prune.shadowed_seqs, prune.shadowed_tokens) == ((5,), 77)
+    assert isinstance(result, ToolResult)
+    assert (result.content, result.replaces, result.sources) == ((Text("short"),), (5, 5), (5,))
+    assert result.envelope.same_as(before.envelope)
+    assert isinstance(end, TurnEnd)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        Text("a\ud800😀\u2028\x00"),
+        Text("x", '{"cache":{"ttl":300}}'),
+        Opaque('{"type":"image","attachment":{"name":"\\ud800"}}'),
+    ],
+)
+def test_any_block_survives_a_round_trip(block: Block) -> None:
+    events = list(read_dsh([appended(lines(*session(4, [TEXT])), replacement(5, block))]))
+    assert [event.content for event in events if isinstance(event, ToolResult)][-1] == (block,)
+
+
+def test_a_replacement_may_replace_what_one_before_it_wrote() -> None:
+    rows = new_rows(lines(*session(4, [TEXT])), replacement(5, Text("one")), replacement(10, Text("two")))
+    results = [new for new in rows if new["type"] == "tool/result"]
+    assert [(new["seq"], new["sourceEventSeqs"]) for new in results] == [(10, [5]), (12, [10])]
+    assert results[1]["data"]["message"]["content"] == [{"type": "text", "text": "two"}]
+
+
+@pytest.mark.parametrize("stop", [6, 7])
+def test_an_open_turn_or_step_is_left_for_the_harness_to_close(stop: int) -> None:
+    rows = new_rows(lines(*session(4, [TEXT])[: stop + 1]), replacement(5))
+    assert [(new["type"], new["seq"]) for new in rows] == [("compaction/prune", stop), ("tool/result", stop + 1)]
+
+
+@pytest.mark.parametrize("tail", [b"", b'{"type":"turn/st', b"{}\n", line(user(99))])
+def test_without_replacements_the_file_stays_as_it_is(tail: bytes) -> None:
+    log = lines(*session(4, [TEXT]), tail)
+    assert appended(log) == log
+
+
+@pytest.mark.parametrize("tail", [b'{"type":"turn/st', b'{"type":\n', line(user(99))])
+def test_a_torn_tail_never_stands_before_new_rows(tail: bytes) -> None:
+    log = lines(*session(4, [TEXT]))
+    assert appended(log + tail, replacement(5)) == appended(log, replacement(5))
+
+
+def test_a_compressed_log_gets_one_checksummed_frame_more() -> None:
+    head, *rows = session(4, [TEXT])
+    log = frames(lines(head), lines(*rows[:3]), lines(*rows[3:]))
+    whole = appended(log, replacement(5))
+    assert whole.startswith(log)
+    added = whole[len(log) :]
+    assert zstandard.get_frame_parameters(added).has_checksum
+    plain = lines(head, *rows)
+    assert (
+        zstandard.ZstdDecompressor().decompressobj().decompress(added) == appended(plain, replacement(5))[len(plain) :]
+    )
+
+
+def test_a_compressed_log_is_framed_anew_where_rows_are_left_out() -> None:
+    head, *rows = session(4, [TEXT])
+    log = frames(lines(head), lines(*rows, user(99)))
+    plain = list(plain_frames(appended(log, replacement(5))))
+    assert plain[:2] == [lines(head), lines(*rows)]
+    assert b"".join(plain) == appended(lines(head, *rows), replacement(5))
+
+
+def plain_frames(data: bytes) -> Iterator[bytes]:
+    while data:
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        yield frame.decompress(data)
+        data = frame.unused_data
+
+
+@pytest.mark.parametrize("seqs", [(2,), (4,), (99,), (8,)])
+def test_only_a_result_can_be_replaced(seqs: tuple[int, ...]) -> None:
+    with pytest.raises(SurfaceError) as refused:
+        appended(lines(*session(4, [TEXT])), *map(replacement, seqs))
+    assert refused.value.seq == seqs[-1]
+
+
+def test_what_is_written_behind_the_log_meanwhile_is_not_copied() -> None:
+    log = lines(*session(4, [TEXT]))
+    grown = iter([log, log + line(user(8))])
+    whole = b"".join(append_replacements(lambda: [next(grown)], [replacement(5)], name="log"))
+    assert whole == appended(log, replacement(5))
+
+
+def test_a_result_of_the_oldest_shape_is_rewritten_in_the_newest_with_the_id_it_was_given() -> None:
+    log = recorded("09-legacy-v0-shapes.jsonl")
+    _, _, result, _ = new_rows(log, replacement(67))
+    message = result["data"]["message"]
+    assert message["id"] == "legacy-message:{{sessionId}}:67"
+    assert message["source"] == {"kind": "tool", "callId": "call_00_OsndvlcKnCcUmae7QXal8633"}
+    assert message["content"][0]["content"] == [{"type": "text", "text": "short"}]
+
+
+def test_a_log_without_any_turn_gets_its_first() -> None:
+    rows = [{**session(0, [TEXT])[6], "seq": 0}]
+    del rows[0]["sourceEventSeqs"]
+    assert new_rows(lines(header(), *rows), replacement(0))[0]["data"] == {"turn": 1}
