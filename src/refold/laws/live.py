@@ -213,7 +213,7 @@ class Host:
 
     def play(self, act: Act) -> None:
         self._now += 1000 * self.script.timed
-        if self._dead:
+        if self._dead and not isinstance(act, Resume):
             self._resume(fork=False)
         match act:
             case Ask(pieces):
