@@ -32,7 +32,7 @@ def policies() -> Iterator[Policy]:
     yield Policy("small keep3", keep3(gate=2000, keep=2, threshold=120, head=40, tail=20).parts)
     yield keep3(gate=2000, keep=1, threshold=400, head=40, tail=20) + PRESETS["pruner"]()
     yield _policy(Part("results", Above(3000, "original"), LARGE, KeepResults(2), ENDS, broken=COUNTS))
-    yield _policy(Part("tokens", Batch(60), LARGE, KeepTokens(100, settled=1), ENDS, broken=COUNTS))
+    yield _policy(Part("tokens", Batch(60), LARGE, KeepTokens(100), ENDS, broken=COUNTS))
     yield _policy(Part("watermark", Watermark(600, 300), LARGE, KeepLast(1), Placeholder("[{tool}]"), broken=COUNTS))
     yield _policy(Part("idle", Idle(60), Which(("*",), errors=True), Turns(1, settled=1), Drop()))
     yield _policy(Part("any", Most((Latch(2000), OnOverflow())), LARGE, AnyRipe((Views(3), Turns(1))), ENDS))

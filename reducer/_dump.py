@@ -1,5 +1,6 @@
 """A view as bytes: to put aside and go on with, by the same reducer only."""
 
+import json
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -12,19 +13,20 @@ from refold.reducer._view import PartState, State, View
 
 
 def dump(view: View) -> bytes:
-    """The view as MessagePack. It holds the surface's texts: keep it as safe as the log."""
-    return msgspec.msgpack.encode(_plain(view))
+    """The view as JSON. It holds the surface's texts: keep it as safe as the log."""
+    # Python's json, because msgspec encodes no lone surrogate and real logs contain them.
+    return json.dumps(msgspec.to_builtins(_plain(view)), separators=(",", ":")).encode("ascii")
 
 
 def load(reducer: Reducer, data: bytes) -> View:
     """The view that `dump` put aside. Raises PolicyError where another reducer made it, or where it is no view."""
     try:
-        fields = msgspec.msgpack.decode(data)
+        fields = json.loads(data)
         made_by = fields["fingerprint"]
         if made_by == reducer.fingerprint:
             parts = tuple(PartState(**_typed(PartState, part)) for part in fields["parts"])
             return View(**{**_typed(State, fields), "parts": parts})
-    except (msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise PolicyError(f"these bytes are no view: {error}", field="data") from None
     raise PolicyError(
         f"the view was made by another policy, meter or mode: it has fingerprint {made_by}, "

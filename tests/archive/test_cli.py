@@ -75,7 +75,7 @@ def test_programs_get_one_json_document(log: str) -> None:
 
 
 def test_pages_are_for_people_too(log: str) -> None:
-    assert "\ntwo\n\n… (1 lines of this result are left; go on with offset=3, limit=1)" in printed(
+    assert "\ntwo\n\n… (lines of this result not shown: 1; go on with offset=3, limit=1)" in printed(
         log, "--turn", "1", "--step", "1", "--offset", "2", "--limit", "1"
     )
 

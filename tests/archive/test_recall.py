@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.archive.logs import Log
 
-from refold.archive import Archive, Rules, Shelf, definition, originals, read_tool_result_log, recall
+from refold.archive import Archive, ArchiveError, Rules, Shelf, definition, originals, read_tool_result_log, recall
 from refold.archive.answer import BUDGET, rendered
 from refold.archive.keeper import Keeper, admitted
 from refold.events import Event, Opaque, Text, ToolResult
@@ -49,8 +49,8 @@ def test_a_page_says_where_to_go_on() -> None:
     assert read_tool_result_log(SHELF, turn=1, step=1, offset=2, limit=1, lang="en") == (
         "Query: turn 1, step 1\n\n"
         "--- turn 1 step 1 · bash · ls -l · lines 2-2 of 3 · 13 bytes ---\ntwo\n\n"
-        "… (1 lines of this result are left; go on with offset=3, limit=1)\n\n"
-        "--- turn 1 step 1 · read · /p/x.py ---\n(offset=2 is beyond the 1 lines of this result)\n\n"
+        "… (lines of this result not shown: 1; go on with offset=3, limit=1)\n\n"
+        "--- turn 1 step 1 · read · /p/x.py ---\n(offset=2 is beyond this result's last line, 1)\n\n"
         "(2 match, 2 shown)\n\n"
         "Where step clearing is on, what you fetch is visible to the very next step only: use it at once; to sum up "
         "several steps, fetch the turn once just before."
@@ -252,6 +252,33 @@ def test_originals_come_from_the_log_whatever_was_cut() -> None:
         log.events.append(cut)
     assert [one.result for one in originals(log.events)] == results
     assert rendered(recall(Shelf(log.events), {"turn": 1})) == rendered(recall(SHELF, {"turn": 1}))
+
+
+def test_a_turn_in_a_round_and_in_files_of_its_own_is_given_once(tmp_path: Path) -> None:
+    log, rules, text = Log(), Rules(), "long " * 400
+    log.turn()
+    log.step(("bash", "{}", "a"))
+    log.events.append(admitted(Keeper(tmp_path), log.view(), log.next_result(text, "a"), log.receipts(rules), rules)[0])
+    log.called("bash", "short", "b")
+    Keeper(tmp_path).keep_round(1, None, originals(log.events))
+    for shelf in (Shelf(log.events, Archive(tmp_path)), Shelf(archive=Archive(tmp_path))):
+        assert [one.page.text for one in recall(shelf, {"turn": 1}).found if one.page] == [text, "short"]
+
+
+def test_a_result_whose_receipt_was_never_logged_is_found(tmp_path: Path) -> None:
+    """The process died between the archive and the log."""
+    log, rules = Log(), Rules()
+    log.turn()
+    log.step(("bash", "{}", "a"))
+    admitted(Keeper(tmp_path), log.view(), log.next_result("long " * 400, "a"), log.receipts(rules), rules)
+    found = recall(Shelf(log.events, Archive(tmp_path)), {"turn": 1}).found
+    assert [one.page.text for one in found if one.page] == ["long " * 400]
+
+
+def test_an_archive_that_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "tool-result-logs").write_text("a file where a folder should be")
+    with pytest.raises(ArchiveError, match="tool-result-logs.*Not a directory"):
+        Shelf(archive=Archive(tmp_path / "tool-result-logs"))
 
 
 @pytest.mark.parametrize("policy", [presets.round_(), presets.overclock()], ids=["round", "overclock"])

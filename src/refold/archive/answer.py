@@ -16,7 +16,7 @@ def rendered(answer: Answer, lang: Lang = "zh", budget: int | None = BUDGET) -> 
     words = TEXTS[lang]
     if answer.error is not None:
         return words.error.format(error=answer.error)
-    parts = [words.query.format(query=answer.query), *_turns(answer, words)]
+    parts = [words.query.format(query=answer.query), *_turns(answer, budget, words)]
     room = None if budget is None else budget - _FRAME - sum(map(size_of, parts))
     skipped = []
     for found in answer.found:
@@ -29,12 +29,13 @@ def rendered(answer: Answer, lang: Lang = "zh", budget: int | None = BUDGET) -> 
     return "\n\n".join((*parts, *_ending(answer, skipped, budget, words)))
 
 
-def _turns(answer: Answer, words: Texts) -> list[str]:
+def _turns(answer: Answer, budget: int | None, words: Texts) -> list[str]:
     if not answer.turns:
         return []
     counted = [words.turn_count.format(turn=one.turn, results=one.results, steps=one.steps) for one in answer.turns]
-    left = "…" if len(counted) > TURNS_NAMED else ""
-    return [words.archived.format(turns=left + words.comma.join(counted[-TURNS_NAMED:]))]
+    if budget is not None and len(counted) > TURNS_NAMED:
+        counted = ["…", *counted[-TURNS_NAMED:]]
+    return [words.archived.format(turns=words.comma.join(counted))]
 
 
 def _entry(found: Found, words: Texts) -> str:

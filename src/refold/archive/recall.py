@@ -61,8 +61,11 @@ class _Wrong(Exception):
     """The arguments cannot be answered; the message says why, in the words of the answer."""
 
 
-def recall(shelf: Shelf | None, asked: dict[str, Any], lang: Lang = "zh") -> Answer:
-    """What `read_tool_result_log` finds for these arguments, whatever a model made of them. Raises nothing for them."""
+def recall(shelf: Shelf | None, asked: dict[str, Any], lang: Lang = "zh", listed: int | None = NEWEST_LISTED) -> Answer:
+    """What `read_tool_result_log` finds for these arguments, whatever a model made of them. Raises nothing for them.
+
+    A list of what there is names the newest `listed` results, None for all.
+    """
     words = TEXTS[lang]
     try:
         unknown = sorted(set(asked) - {"turn", "step", "time", "offset", "limit"})
@@ -79,7 +82,7 @@ def recall(shelf: Shelf | None, asked: dict[str, Any], lang: Lang = "zh") -> Ans
         if turn is None and asked.get("time") is not None:
             turn = _turn_at(shelf, asked["time"], words)
         if turn is None:
-            return _listing(shelf, words)
+            return _listing(shelf, listed, words)
         kept = _matching(shelf, turn, step, words)
     except _Wrong as wrong:
         return Answer(error=str(wrong))
@@ -102,12 +105,12 @@ def _matching(shelf: Shelf, turn: int, step: int | None, words: Texts) -> list[K
     return of_step
 
 
-def _listing(shelf: Shelf, words: Texts) -> Answer:
+def _listing(shelf: Shelf, listed: int | None, words: Texts) -> Answer:
     turns: dict[int, list[Kept]] = {}
     for one in shelf.kept:
         turns.setdefault(one.turn, []).append(one)
     counted = (Turn(turn, len(kept), len({one.step for one in kept})) for turn, kept in sorted(turns.items()))
-    newest = tuple(_listed(one) for one in shelf.kept[-NEWEST_LISTED:])
+    newest = tuple(_listed(one) for one in shelf.kept[-(listed or len(shelf.kept)) :])
     return Answer(words.listing, None, tuple(counted), newest)
 
 

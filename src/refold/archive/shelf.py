@@ -43,13 +43,13 @@ class Shelf:
     def __init__(self, events: Iterable[Event] = (), archive: Archive | None = None) -> None:
         self._archive = archive
         rows = {row.rel_file: row for row in archive.results()} if archive else {}
-        logged = list(originals(events))
-        kept = [_logged(original, rows) for original in logged]
-        known = {one.row.rel_file for one in kept if one.row} | {result_name(one.origin) for one in logged}
-        kept += [_kept_row(row) for name, row in rows.items() if name not in known]
+        found = list(originals(events))
         if archive:
-            for turn in sorted({row.turn for row in archive.rounds()} - {one.origin.turn for one in logged}):
-                kept += [_logged(original, rows) for original in archive.turn(turn)]
+            for turn in {row.turn for row in archive.rounds()} - {one.origin.turn for one in found}:
+                found += archive.turn(turn)
+        kept = [_logged(original, rows) for original in found]
+        known = {one.row.rel_file for one in kept if one.row} | {result_name(one.origin) for one in found}
+        kept += [_kept_row(row) for name, row in rows.items() if name not in known]
         self.kept = sorted(kept, key=lambda one: (one.turn, one.step, one.original.origin.place))
 
     def text(self, kept: Kept) -> str | None:

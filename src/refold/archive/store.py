@@ -49,12 +49,13 @@ class Archive:
     def _index(self) -> Index:
         """The index as it should be; nothing is written."""
         try:
-            index = read_index(self.root)
-        except ValueError:
-            index = Index()
+            try:
+                index = read_index(self.root)
+            except ValueError:
+                index = Index()
+            heal(index, self.root)
         except OSError as error:
             raise failed(self.root, error) from error
-        heal(index, self.root)
         return index
 
 

@@ -122,8 +122,8 @@ TEXTS: MappingProxyType[Lang, Texts] = MappingProxyType(
             path="\n    Path: {file}",
             listed_size=" · {size:,} bytes / {total} lines",
             listed_note="(a listing gives no text)",
-            more="\n… ({rest} lines of this result are left; go on with offset={offset}{limit})",
-            beyond="(offset={offset} is beyond the {total} lines of this result)",
+            more="\n… (lines of this result not shown: {rest}; go on with offset={offset}{limit})",
+            beyond="(offset={offset} is beyond this result's last line, {total})",
             shown="({results} match, {shown} shown)",
             skipped="⚠️ {skipped} not shown: an answer holds {budget} bytes. Narrow it by turn and step, or page with "
             "offset and limit.",

@@ -9,6 +9,7 @@ from refold.cli.laws import laws
 from refold.cli.messages import messages
 from refold.cli.plan import plan
 from refold.cli.policies import policies
+from refold.cli.recall import recall
 from refold.cli.replay import replay
 from refold.cli.view import view
 from refold.events import RefoldError
@@ -23,7 +24,7 @@ def cli() -> None:
     """
 
 
-for command in (policies, view, plan, messages, apply, replay, laws):
+for command in (policies, view, plan, messages, apply, replay, laws, recall):
     cli.add_command(command)
 
 

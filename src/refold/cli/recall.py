@@ -57,7 +57,7 @@ def recall(
             raise click.UsageError("--mcp serves whatever a model asks for: leave the other options out")
         _serve(session, max_line, lang or "zh")
         return
-    answer = recalled(_shelf(session, max_line), asked, lang or "en")
+    answer = recalled(_shelf(session, max_line), asked, lang or "en", listed=None)
     if answer.error is not None:
         raise click.ClickException(answer.error)
     if as_json:

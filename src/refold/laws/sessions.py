@@ -49,7 +49,7 @@ IMAGE = Opaque('{"type":"image","attachment":{"mediaType":"image/png","bytes":97
 UNKNOWN = Opaque('{"type":"x-chart","payload":[1.0,"漢",{"a":null}]}')
 IDS = ("call", "call", "", "call-2", "電話")
 KINDS = (
-    *("nothing", "tools", "tools", "tools", "tools", "tools", "tools", "tools", "tools", "tools", "tools", "tools"),
+    *("nothing", *("tools",) * 14),
     *("answer", "answer", "ask", "ask", "end", "rewrite", "rewrite", "compact", "blocked", "resume", "rewind"),
     *("header", "note", "pause", "restart"),
 )
@@ -101,7 +101,7 @@ class _Choices:
         return Call(tool, self.pick(IDS), self.pieces(), fate == "error", fate != "not started")
 
     def replacement(self) -> Rewrite | Compact:
-        return Compact(self.pick(range(8)), 1 + self.pick(range(4))) if self.one_in(2) else self.rewrite()
+        return Compact(self.pick(range(16)), self.pick((1, 1, 2, 4))) if self.one_in(2) else self.rewrite()
 
     def rewrite(self) -> Rewrite:
         return Rewrite(self.pick(range(8)), self.pieces())
@@ -150,7 +150,7 @@ class _Choices:
             case "rewrite":
                 return self.rewrite()
             case "compact":
-                return Compact(self.pick(range(8)), 1 + self.pick(range(4)))
+                return Compact(self.pick(range(16)), self.pick((1, 1, 2, 4)))
             case "blocked":
                 return Blocked()
             case "resume":
@@ -179,7 +179,7 @@ def _script(known: Numbers, first: bytes, places: tuple[bytes, ...]) -> Script:
 def scripts(policy: Policy) -> st.SearchStrategy[Script]:
     """Scripts whose texts, reports and lengths lie around the policy's own numbers."""
     known = numbers(policy)
-    length = min(60, 14 + 5 * max(known.counts))
+    length = min(60, 16 + 6 * max(known.counts))
     places = st.tuples(*[_bytes(PLACE)] * length)
     return st.builds(_script, st.just(known), _bytes(2), places)
 

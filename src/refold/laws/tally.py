@@ -12,7 +12,7 @@ from refold.reducer._view import Node
 from refold.reducer.when import latch_of
 
 ALWAYS = ("rewritten by others", "errors", "retries", "overflows", "blocked pre-steps", "resumes", "restarts")
-WITH_PARTS = ("operations", "compaction over a candidate", "rewritten candidates")
+WITH_PARTS = ("operations", "compaction over a candidate")
 WITH_LATCH = ("latch opened", "frozen though large")
 
 
