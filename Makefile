@@ -11,7 +11,7 @@ demo: $(READY) ## replay a recorded session and show what would be cut, and when
 	$(BIN)/refold replay examples/session.v4.jsonl.zstd --policy keep3
 
 test: $(READY) node-word ## every test but those that install the DSH harness
-	$(BIN)/pytest -m "not harness$(if $(NODE),, and not oracle)"
+	$(BIN)/pytest -n auto -m "not harness$(if $(NODE),, and not oracle)"
 
 harness: $(READY) ## the tests that run the DSH harness itself (installs 340 MB, once)
 	$(BIN)/pytest -m harness tests/harness
@@ -24,7 +24,7 @@ check: $(READY) ## style, types, and which part may import which
 
 conformance: $(READY) ## the tests over transcripts, on all those in a folder: make conformance DATA=dir
 	@test -d "$(DATA)" || { echo "conformance needs a folder of transcripts: make conformance DATA=dir"; exit 2; }
-	REFOLD_DATA="$$(cd "$(DATA)" && pwd)" $(BIN)/pytest tests/conformance
+	REFOLD_DATA="$$(cd "$(DATA)" && pwd)" $(BIN)/pytest -n auto tests/conformance
 
 bench: $(READY) node-word ## the speed figures, side by side in one run
 	$(BIN)/python benchmarks/resume.py

@@ -1,17 +1,19 @@
 """From a DSH row to an event of the vocabulary: one function a type, in a table for each format version."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from refold.events import _json as js
-from refold.events._blocks import Block, Reasoning
-from refold.events._dsh_wire import KNOWN_SILENT, AttemptData, ModelSource, WireUsage, rows
+from refold.events._blocks import Block, Opaque, Reasoning
+from refold.events._dsh_wire import KNOWN_SILENT, AttemptData, ModelSource, ResultBlock, ResultData, WireUsage, rows
 from refold.events._events import (
     AssistantMessage,
+    BlockEnd,
     CompactionEnd,
     CompactionPrune,
     CompactionStart,
@@ -31,6 +33,7 @@ from refold.events._events import (
     ToolResult,
     TurnEnd,
     TurnStart,
+    UnknownChunk,
     Usage,
     UserMessage,
 )
@@ -45,7 +48,9 @@ def _turn_start(row: Any) -> Event:
 
 
 def _turn_end(row: Any) -> Event:
-    return TurnEnd(row.seq, row.time, row.data.turn, row.data.reason.kind)
+    reason = row.data.reason.kind
+    # Under an older name: today it is the cause of an abort.
+    return TurnEnd(row.seq, row.time, row.data.turn, "aborted" if reason == "disposed" else reason)
 
 
 def _step_start(row: Any) -> Event:
@@ -89,6 +94,12 @@ def _user(row: Any) -> Event:
     return UserMessage(row.seq, row.time, data.content, data.source.kind, _replaces(row), sources_of(row))
 
 
+def _user_v4(row: Any) -> Event:
+    if row.data.source.kind == "plugin":
+        raise ValueError('source kind "plugin" is of the formats before 4; the part of the harness must be named')
+    return _user(row)
+
+
 def _system(row: Any) -> Event:
     return SystemMessage(row.seq, row.time, row.data.message.content, _replaces(row), sources_of(row))
 
@@ -116,6 +127,12 @@ def _assistant(row: Any) -> Event:
     )
 
 
+def _assistant_v3(row: Any) -> Event:
+    if row.sourceEventSeqs is not UNSET:
+        raise ValueError("sourceEventSeqs must not stand on an answer from format 3 on")
+    return _assistant(row)
+
+
 def _usage(usage: WireUsage | None) -> Usage | None:
     if usage is None:
         return None
@@ -134,16 +151,25 @@ def _signed(content: tuple[Block, ...], source: ModelSource) -> tuple[Block, ...
     """Reasoning with the signatures that the provider's replay state holds beside it, block for block."""
     if not any(isinstance(block, Reasoning) for block in content):
         return content
-    try:
-        state = msgspec.json.decode(source.replayState, type=_ReplayState)  # type: ignore[arg-type]
-    except msgspec.MsgspecError:
-        return content
-    if len(state.blocks) != len(content):
+    signatures = _signatures(bytes(source.replayState))  # type: ignore[arg-type]
+    if len(signatures) != len(content):
         return content
     return tuple(
-        msgspec.structs.replace(block, signature=str(beside.signature or "")) if isinstance(block, Reasoning) else block
-        for block, beside in zip(content, state.blocks, strict=True)
+        msgspec.structs.replace(block, signature=str(signature or "")) if isinstance(block, Reasoning) else block
+        for block, signature in zip(content, signatures, strict=True)
     )
+
+
+def _signatures(state: bytes) -> Sequence[Any]:
+    try:
+        return [block.signature for block in msgspec.json.decode(state, type=_ReplayState).blocks]
+    except (msgspec.MsgspecError, RecursionError):
+        pass  # a lone surrogate, or another shape
+    parsed = js.parse(state)
+    blocks = parsed.get("blocks") if isinstance(parsed, dict) else None
+    if not isinstance(blocks, list):
+        return ()
+    return [block.get("signature") if isinstance(block, dict) else None for block in blocks]
 
 
 def _wrapped_result(row: Any) -> Event:
@@ -151,9 +177,20 @@ def _wrapped_result(row: Any) -> Event:
     return _result(row, message.id, message.content[0])
 
 
+def _wrapped_result_v3(row: Any) -> Event:
+    _check_error(row.data, row.data.message.content[0].isError)
+    return _wrapped_result(row)
+
+
 def _direct_result(row: Any) -> Event:
     message = row.data.message
+    _check_error(row.data, message.isError)
     return _result(row, message.id, message)
+
+
+def _check_error(data: Any, flag: Any) -> None:
+    if data.error is not UNSET and flag is not True and bytes(data.error) != b"null":
+        raise ValueError("carries an error, but isError is not true")
 
 
 def _result(row: Any, message_id: str, shown: Any) -> Event:
@@ -162,8 +199,8 @@ def _result(row: Any, message_id: str, shown: Any) -> Event:
         raise ValueError(f"answers call {shown.toolCallId!r}, but its source names {data.message.source.callId!r}")
     envelope = Envelope(
         message_id,
-        "" if data.error is UNSET else bytes(data.error).decode(),
-        "" if data.meta is UNSET else bytes(data.meta).decode(),
+        _text(data.error),
+        _text(data.meta),
         data.extra,
         shown.isError is not UNSET,
     )
@@ -181,7 +218,16 @@ def _result(row: Any, message_id: str, shown: Any) -> Event:
     )
 
 
+def _text(value: Any) -> str:
+    if value is UNSET:
+        return ""
+    js.check_depth(bytes(value))
+    return bytes(value).decode()
+
+
 def _header(row: Any) -> Event:
+    if row.data.reason == "fallback":
+        raise ValueError('has the old reason "fallback", which DSH no longer reads')
     header = row.data.header
     tools = "" if header.tools is UNSET else js.text(js.parse(bytes(header.tools)))
     rest = {
@@ -224,15 +270,12 @@ def _attempt(row: Any) -> Event:
     for record in data.stream:
         if record.chunk is UNSET or b"finish" not in bytes(record.chunk):
             continue
-        finish = msgspec.json.decode(record.chunk, type=_AnyChunk)
-        if finish.type == "finish" and _is_overflow(finish.reason):
+        chunk = js.parse(bytes(record.chunk))
+        if not isinstance(chunk, dict):
+            raise ValueError("its stream holds a chunk that is no object")
+        if chunk.get("type") == "finish" and _is_overflow(chunk.get("reason")):
             return Overflow(row.seq, row.time, data.turn, data.step)
     return Other(row.seq, row.time, "assistant/attempt")
-
-
-class _AnyChunk(msgspec.Struct):
-    type: str
-    reason: Any = None
 
 
 def _is_overflow(reason: Any) -> bool:
@@ -244,8 +287,27 @@ def _other(name: str) -> Translate:
     return lambda row: Other(row.seq, row.time, name)
 
 
+def spells_own(row: Any) -> bool:
+    """Does a surface row hold what only refold gives: a name with an ampersand, which the wire types know too?"""
+    if isinstance(row.data, ResultData) and row.data.extra:
+        return True
+    content = getattr(row.data, "message", row.data).content
+    if content and type(content[0]) is ResultBlock:
+        content = content[0].content
+    return any(map(_is_own, content))
+
+
+def chunk_spells_own(chunk: Any) -> bool:
+    """The same for a chunk of the stream."""
+    return type(chunk) is UnknownChunk or (type(chunk) is BlockEnd and _is_own(chunk.block))
+
+
+def _is_own(block: Any) -> bool:
+    return type(block) is Opaque or block.extra != "" or (type(block) is Reasoning and block.signature != "")
+
+
 @cache
-def translations(version: int) -> dict[type, Translate]:
+def translations(version: int) -> MappingProxyType[type, Translate]:
     """The function for each row type of a format version; stream chunks and packed rows have none."""
     named: dict[str, Translate] = {
         "turn/start": _turn_start,
@@ -253,11 +315,11 @@ def translations(version: int) -> dict[type, Translate]:
         "step/start": _step_start,
         "step/end": _step_end,
         "tool/call": _call,
-        "user/message": _user,
+        "user/message": _user if version < 4 else _user_v4,
         "system/message": _system,
         "developer/message": _developer,
-        "assistant/message": _assistant,
-        "tool/result": _wrapped_result if version < 4 else _direct_result,
+        "assistant/message": _assistant if version < 3 else _assistant_v3,
+        "tool/result": (_wrapped_result, _wrapped_result_v3, _direct_result)[(version >= 3) + (version >= 4)],
         "request/header": _header,
         "request/context": _context,
         "compaction/start": _compaction_start,
@@ -268,4 +330,4 @@ def translations(version: int) -> dict[type, Translate]:
         "assistant/attempt": _attempt,
         **{name: _other(name) for name in KNOWN_SILENT},
     }
-    return {kind: named[name] for name, kind in rows(version).items() if name in named}
+    return MappingProxyType({kind: named[name] for name, kind in rows(version).items() if name in named})

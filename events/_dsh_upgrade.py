@@ -5,27 +5,41 @@ into the form in which refold carries it (see `_blocks`). Which old shapes there
 official V0 reader's.
 """
 
-from typing import Any
+from types import MappingProxyType
+from typing import Any, get_args
 
 import msgspec
 
 from refold.events import _json as js
 from refold.events._dsh_wire import KNOWN_SILENT
+from refold.events._events import Chunk, UnknownChunk
 
-_OWN = {"text": {"type", "text"}, "reasoning": {"type", "text"}, "tool-call": {"type", "id", "name", "arguments"}}
-_RENAMED = {
-    "compact/start": "compaction/start",
-    "compact/summary": "compaction/summary",
-    "compact/end": "compaction/end",
-    "session/inherited": "session/end-seed",
-    "context/message": "user/message",
-    "steering/message": "user/message",
-}
-_REFUSED = {
-    "mode/set": "an old event that DSH no longer reads",
-    "request/header-delta": "an old event that DSH no longer reads",
-    "image/offload": "images moved out of the prompt, which refold does not support",
-}
+_OWN = MappingProxyType(
+    {
+        "text": frozenset({"type", "text"}),
+        "reasoning": frozenset({"type", "text"}),
+        "tool-call": frozenset({"type", "id", "name", "arguments"}),
+    }
+)
+_RENAMED = MappingProxyType(
+    {
+        "compact/start": "compaction/start",
+        "compact/summary": "compaction/summary",
+        "compact/end": "compaction/end",
+        "session/inherited": "session/end-seed",
+        "context/message": "user/message",
+        "steering/message": "user/message",
+    }
+)
+_REFUSED = MappingProxyType(
+    {
+        "mode/set": "an old event that DSH no longer reads",
+        "request/header-delta": "an old event that DSH no longer reads",
+        "image/offload": "images moved out of the prompt, which refold does not support",
+    }
+)
+_IN_ANSWERS = frozenset({"assistant/chunk", "text-chunks", "reasoning-chunks", "tool-call-chunks"})
+_CHUNKS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Chunk) if kind is not UnknownChunk)
 
 
 class Upgrade:
@@ -51,8 +65,8 @@ class Upgrade:
         kind = row["type"]
         if kind in _REFUSED:
             raise ValueError(f"{kind} is {_REFUSED[kind]}")
-        if kind == "request/header" and _at(row, "data", "reason") == "fallback":
-            raise ValueError('request/header has the old reason "fallback", which DSH no longer reads')
+        if kind in _IN_ANSWERS and self._version > 1:
+            raise ValueError(f"{kind} is a row of formats 0 and 1; later answers hold their stream themselves")
         if self._version > 1 or not isinstance(row.get("data"), dict):
             return row
         row = {**row, "type": _RENAMED.get(kind, kind)}
@@ -121,16 +135,16 @@ class Upgrade:
                 **data,
                 "stream": [_raw(record, "chunk") if isinstance(record, dict) else record for record in data["stream"]],
             }
-        elif kind == "assistant/chunk" and isinstance(data.get("chunk"), dict) and "block" in data["chunk"]:
-            (block,) = _blocks([data["chunk"]["block"]])
-            data = {**data, "chunk": {**data["chunk"], "block": block}}
+        elif kind == "assistant/chunk" and isinstance(data.get("chunk"), dict):
+            data = {**data, "chunk": _chunk(data["chunk"])}
         return {**row, "data": data}
 
 
-def _at(value: Any, *path: str) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
+def _chunk(chunk: dict[str, Any]) -> dict[str, Any]:
+    kind = chunk.get("type")
+    if isinstance(kind, str) and kind not in _CHUNKS:
+        return {"type": str(UnknownChunk.__struct_config__.tag), "name": kind}
+    return {**chunk, "block": _block(chunk["block"])} if "block" in chunk else chunk
 
 
 def _without(data: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -10,45 +10,51 @@ from msgspec import UNSET, Meta, Raw, UnsetType, defstruct, field
 from refold.events._blocks import Block
 from refold.events._events import Chunk
 
-Seq = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+SAFE = 2**53 - 1  # the largest whole number that JavaScript keeps exact
+
+Seq = Annotated[int, Meta(ge=0, le=SAFE)]
+Time = Annotated[int, Meta(ge=-SAFE, le=SAFE)]
+Count = Annotated[int, Meta(ge=0)]
+Name = Annotated[str, Meta(min_length=1)]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="type"):
     """What every event row has."""
 
     seq: Seq
-    time: int
+    time: Time
     ignorable: bool = True
 
 
 class TurnData(msgspec.Struct, frozen=True, gc=False):
-    turn: int
+    turn: Count
 
 
 class Kind(msgspec.Struct, frozen=True, gc=False):
-    kind: str
+    kind: Name
 
 
 class TurnEndData(msgspec.Struct, frozen=True, gc=False):
-    turn: int
+    turn: Count
     reason: Kind
 
 
 class StepData(msgspec.Struct, frozen=True, gc=False):
-    turn: int
-    step: int
+    turn: Count
+    step: Count
 
 
 class UserData(msgspec.Struct, frozen=True, gc=False):
     role: Literal["user"]
     content: tuple[Block, ...]
     source: Kind
-    id: Annotated[str, Meta(min_length=1)]
+    id: Name
 
 
 class TextMessage(msgspec.Struct, frozen=True, gc=False):
     """A system or developer message."""
 
+    id: Name
     role: Literal["system", "developer"]
     content: tuple[Block, ...]
 
@@ -65,19 +71,21 @@ class WireUsage(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class ModelSource(msgspec.Struct, frozen=True, gc=False):
+    kind: Literal["model"]
     model: str = ""
     replayState: Raw | UnsetType = UNSET
 
 
 class AssistantBody(msgspec.Struct, frozen=True, gc=False):
+    id: Name
     role: Literal["assistant"]
     content: tuple[Block, ...]
     source: ModelSource
 
 
 class AssistantData(msgspec.Struct, frozen=True, gc=False):
-    turn: int
-    step: int
+    turn: Count
+    step: Count
     message: AssistantBody
     usage: WireUsage | None = None
     interrupted: bool = False
@@ -85,7 +93,7 @@ class AssistantData(msgspec.Struct, frozen=True, gc=False):
 
 class ToolSource(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     kind: Literal["tool"]
-    callId: str
+    callId: Name
 
 
 class ResultBlock(
@@ -99,7 +107,7 @@ class ResultBlock(
 class WrappedResult(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """V0 to V3: the result's content lies in one tool-result block."""
 
-    id: str
+    id: Name
     role: Literal["user"]
     source: ToolSource
     content: tuple[ResultBlock]
@@ -108,7 +116,7 @@ class WrappedResult(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields
 class DirectResult(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """V4 and later."""
 
-    id: str
+    id: Name
     role: Literal["tool"]
     toolCallId: str
     source: ToolSource
@@ -117,8 +125,8 @@ class DirectResult(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=
 
 
 class ResultData(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    turn: int
-    step: int
+    turn: Count
+    step: Count
     error: Raw | UnsetType = UNSET
     meta: Raw | UnsetType = UNSET
     extra: str = field(default="", name="&extra")
@@ -133,8 +141,8 @@ class DirectResultData(ResultData, frozen=True, gc=False, forbid_unknown_fields=
 
 
 class CallData(msgspec.Struct, frozen=True, gc=False):
-    turn: int
-    step: int
+    turn: Count
+    step: Count
     callId: str
     name: str
     arguments: str
@@ -149,6 +157,7 @@ class HeaderBody(msgspec.Struct, frozen=True, gc=False):
 
 class HeaderData(msgspec.Struct, frozen=True, gc=False):
     header: HeaderBody
+    reason: Any = None
 
 
 class ContextData(msgspec.Struct, frozen=True, gc=False):
@@ -158,8 +167,8 @@ class ContextData(msgspec.Struct, frozen=True, gc=False):
 
 
 class ChunkData(msgspec.Struct, frozen=True, gc=False):
-    turn: int
-    step: int
+    turn: Count
+    step: Count
     chunk: Chunk
 
 
@@ -171,8 +180,8 @@ class StreamRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class AttemptData(msgspec.Struct, frozen=True, gc=False):
-    turn: int
-    step: int
+    turn: Count
+    step: Count
     stream: tuple[StreamRecord, ...] = ()
 
 
@@ -189,18 +198,18 @@ class EndSeedData(msgspec.Struct, frozen=True, gc=False):
 
 
 class TextRun(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    turn: int
-    step: int
+    turn: Count
+    step: Count
     index: int
-    dt: tuple[int, ...]
+    dt: tuple[Time, ...]
     texts: tuple[str, ...]
 
 
 class CallRun(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    turn: int
-    step: int
+    turn: Count
+    step: Count
     index: int
-    dt: tuple[int, ...]
+    dt: tuple[Time, ...]
     id: str
     args: tuple[str, ...]
     name: str = ""
@@ -210,7 +219,7 @@ class PackedRow(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=Tru
     """A run of stream deltas kept as one row; it stands for as many events as it has deltas."""
 
     seq0: Seq
-    time0: int
+    time0: Time
 
 
 class TextChunksRow(PackedRow, frozen=True, gc=False, forbid_unknown_fields=True, tag="text-chunks"):
@@ -282,7 +291,7 @@ def _row(name: str, data: Any, *more: tuple[Any, ...]) -> type[Row]:
 
 
 @cache
-def rows(version: int) -> dict[str, type[msgspec.Struct]]:
+def rows(version: int) -> MappingProxyType[str, type[msgspec.Struct]]:
     """The row types of a format version, by the `type` that a row names."""
     sources: Any = tuple[Seq, ...] if version < 2 else tuple[int | tuple[int, int], ...]
     op: Any = Literal["append"] | (ReplaceV0 if version < 3 else ReplaceV3)
@@ -306,7 +315,7 @@ def rows(version: int) -> dict[str, type[msgspec.Struct]]:
     if version < 2:
         for packed in (TextChunksRow, ReasoningChunksRow, ToolCallChunksRow):
             made[str(packed.__struct_config__.tag)] = packed
-    return made
+    return MappingProxyType(made)
 
 
 @cache

@@ -235,7 +235,14 @@ class UsageReport(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="
     index: ClassVar[int] = -1
 
 
-Chunk = BlockStart | TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd | Finish | UsageReport
+class UnknownChunk(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="&unknown"):
+    """A chunk of a type refold does not know, `name` in the log: no block can be put together from it."""
+
+    index: ClassVar[int] = -1
+    name: str
+
+
+Chunk = BlockStart | TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd | Finish | UsageReport | UnknownChunk
 
 
 class AssistantChunks(Event, frozen=True, gc=False):

@@ -20,7 +20,7 @@ from refold.reducer.when import Above, Always, Batch, Idle, Latch, Least, Most, 
 from refold.reducer.which import Which
 
 SEED = int(os.environ.get("REFOLD_SEED", "1"))
-SESSIONS = 40
+SESSIONS = 30
 
 LARGE = Which(("*",), over_chars=80)
 ENDS = HeadTail(20, 10)

@@ -29,6 +29,7 @@ from refold.events import (
     TextDelta,
     ToolCallDelta,
     ToolUse,
+    UnknownChunk,
 )
 from refold.events._events import Chunk
 from refold.reducer._checks import whole_number
@@ -173,10 +174,12 @@ def streamed(state: State, event: AssistantMessage) -> tuple[Block, ...]:
     """The answer's blocks put together from the chunks it cites, as the official BlockAssembler does, in any order.
 
     A block that ended is what its end says, whatever its deltas were. Raises Refused where the official meter does: a
-    cited event that is no chunk of this step, or a block of an unknown type that never ended.
+    cited event that is no chunk of this step, a chunk of an unknown type, or a block of one that never ended.
     """
     chunks = _cited(state, event)
     kinds = [type(chunk) for chunk in chunks]
+    if UnknownChunk in kinds:
+        raise Refused(f"assistant/message at seq {event.seq} cites a chunk of an unknown type")
     ends = [chunks[place] for place in _places(kinds, BlockEnd)]
     blocks: dict[int, Block] = {}
     for end in ends:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from refold.events import (
     AssistantChunks,
     AssistantMessage,
@@ -56,7 +58,7 @@ class Rules(Protocol):
 def turn_start(reducer: Rules, state: State, event: TurnStart) -> None:
     _end_turn(state)
     queue.sample(state, reducer.policy.parts)
-    state.turn, state.turn_open, state.turn_has_result = event.turn, True, False
+    state.turn, state.turn_open, state.turn_has_call = event.turn, True, False
     _boundary(reducer, state, event)
 
 
@@ -145,11 +147,16 @@ def call(reducer: Rules, state: State, event: ToolCall) -> None:
         if known.seq < 0 and known.id == event.call_id:
             break
         place += 1
-    state.calls = (*calls[:place], Call(event.seq, event.call_id, event.name, event.arguments), *calls[place + 1 :])
+    opens_turn = place < len(calls) and calls[place].opens_turn
+    known = Call(event.seq, event.call_id, event.name, event.arguments, opens_turn)
+    state.calls = (*calls[:place], known, *calls[place + 1 :])
 
 
-def _answered_call(state: State, event: ToolResult) -> tuple[str, str]:
-    """The name and arguments of the call a result answers; ("", "") for an orphan.
+_ORPHAN = Call(-1, "", "", "")
+
+
+def _answered_call(state: State, event: ToolResult) -> Call:
+    """The call a result answers, which then waits no more; one without a name for an orphan.
 
     Real logs repeat call ids and leave them empty, so the cited tool/call counts first; an id counts only among the
     calls of the newest assistant message, each once.
@@ -163,9 +170,9 @@ def _answered_call(state: State, event: ToolResult) -> tuple[str, str]:
             if answered.id == event.call_id:
                 break
         else:
-            return "", ""
+            return _ORPHAN
     state.calls = tuple([waiting for waiting in state.calls if waiting is not answered])
-    return answered.name, answered.arguments
+    return answered
 
 
 def message(reducer: Rules, state: State, event: Message) -> None:
@@ -195,6 +202,10 @@ def assistant(reducer: Rules, state: State, event: AssistantMessage) -> None:
     state.calls = tuple(
         [Call(-1, block.id, block.name, block.arguments) for block in event.content if type(block) is ToolUse]
     )
+    if state.calls and not state.turn_has_call:
+        state.turn_has_call = True
+        first = state.calls[0].id  # calls that share it cannot be told apart, whatever order they are answered in
+        state.calls = tuple([replace(call, opens_turn=call.id == first) for call in state.calls])
     state.span = event.seq
     state.turn_has_step = True
     state.overflow = False
@@ -205,11 +216,18 @@ def result(reducer: Rules, state: State, event: ToolResult) -> None:
     if event.replaces is not None:
         _rewrite(reducer, state, event, tokens)
         return
-    tool, arguments = _answered_call(state, event)
+    answered = _answered_call(state, event)
     state.results += 1
-    opens_turn = not state.turn_has_result
-    state.turn_has_result = True
-    node = Node(event.seq, event, tokens, event.seq, state.steps, tool, arguments, opens_turn=opens_turn)
+    node = Node(
+        event.seq,
+        event,
+        tokens,
+        event.seq,
+        state.steps,
+        answered.name,
+        answered.arguments,
+        opens_turn=answered.opens_turn,
+    )
     parts = reducer.policy.parts
     surface.append(state, queue.admit(state, parts, reducer.meter, len(state.slots), node, None))
     queue.ripen(state, parts)
@@ -220,7 +238,19 @@ def _rewrite(reducer: Rules, state: State, event: ToolResult, tokens: int) -> No
     ((slot, old),) = surface.shadowed(state, event)
     hand = _own_hand(reducer, old, event)
     freed = old.freed + old.tokens - tokens if hand >= 0 else 0
-    node = Node(event.seq, event, tokens, old.born, state.steps, old.tool, old.arguments, True, hand, (), freed)
+    node = Node(
+        event.seq,
+        event,
+        tokens,
+        old.born,
+        state.steps,
+        old.tool,
+        old.arguments,
+        True,
+        hand,
+        freed=freed,
+        opens_turn=old.opens_turn,
+    )
     _stand(reducer, state, slot, old, node)
     state.replace_generation += 1
 

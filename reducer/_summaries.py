@@ -52,7 +52,9 @@ def told(node: Node) -> Told:
     message = node.message
     meta = message.envelope.meta if isinstance(message, ToolResult) else ""
     is_error = isinstance(message, ToolResult) and message.is_error
-    return Told(node.tool.strip(), shown_text(message.content).strip(), _object(meta), _object(node.arguments), is_error)
+    return Told(
+        node.tool.strip(), shown_text(message.content).strip(), _object(meta), _object(node.arguments), is_error
+    )
 
 
 def shown_text(content: tuple[Block, ...]) -> str:

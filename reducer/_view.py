@@ -27,7 +27,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     these bytes were born, so the model has been sent them `view.steps - node.steps` times. `cut_by` is the part of
     the policy whose cut this is, -1 for none; `tickets` are its places in the parts' queues, -1 for none. `freed`
     is what the policy's cuts took from the original, in tokens; `ghost` the part of that which is in no log yet.
-    `opens_turn` marks the first result of a turn.
+    `opens_turn` marks the answer to the first call of a turn.
     """
 
     seq: int
@@ -123,12 +123,16 @@ class Anchor(msgspec.Struct, frozen=True, gc=False):
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
-    """A tool call waiting for its result; `seq` of its tool/call event, -1 before there is one."""
+    """A tool call waiting for its result; `seq` of its tool/call event, -1 before there is one.
+
+    `opens_turn` marks the first call of a turn, in the order in which the model asked.
+    """
 
     seq: int
     id: str
     name: str
     arguments: str
+    opens_turn: bool = False
 
 
 class State(msgspec.Struct):
@@ -161,7 +165,7 @@ class State(msgspec.Struct):
     system: SystemMessage | None = None
     calls: tuple[Call, ...] = ()
     span: int = -1
-    turn_has_result: bool = False
+    turn_has_call: bool = False
     # measure
     tokens: int = 0
     header: Header | None = None

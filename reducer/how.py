@@ -81,8 +81,8 @@ class Drop(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 class Placeholder(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """One line instead of everything; other blocks go too, and are listed in the operation.
 
-    The templates may name {tool}, {turn}, {step} and {chars}. `first` stands for the first result of each turn, ""
-    for no difference.
+    The templates may name {tool}, {turn}, {step} and {chars}. `first` stands for the answer to a turn's
+    first call, "" for no difference.
     """
 
     template: str

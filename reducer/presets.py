@@ -106,9 +106,7 @@ def overclock(lang: Literal["zh", "en"] = "zh", exact: bool = False) -> Policy:
 PRESERVED = ("spawn_subagent", "diagnose", "memo_*", "ask_user")
 
 
-def microcompact(
-    retain: int = 6, extra_pins: tuple[str, ...] = (), preserve: tuple[str, ...] = PRESERVED
-) -> Policy:
+def microcompact(retain: int = 6, extra_pins: tuple[str, ...] = (), preserve: tuple[str, ...] = PRESERVED) -> Policy:
     """One-line summaries of what the newest `retain` spans and the running turn leave behind.
 
     A span is an assistant message with its results. Errors, results of the tools in `preserve`, results that answer no

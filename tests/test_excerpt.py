@@ -68,6 +68,12 @@ def test_a_single_longer_failure_is_cut_to_its_head() -> None:
     assert excerpt(log) == "-" * 300 + MARK + failure[:300] + MARK + "-" * 300
 
 
+def test_where_the_failures_leave_nothing_to_cut_the_text_stays_whole() -> None:
+    log = "-" * 300 + "\nerror: disk full, of all things\n" + "-" * 300
+
+    assert excerpt(log) == log
+
+
 def test_without_room_for_them_the_excerpt_is_neocodes() -> None:
     log = build_log(3000, 2800)
 

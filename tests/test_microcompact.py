@@ -38,11 +38,10 @@ class Session(Script):
         if self.step == 1:
             self.user()
         ids = [result.get("id", f"call-{self._next}-{place}") for place, result in enumerate(found)]
-        self.answer(
-            *(ToolUse(id_, result["tool"], result.get("arguments", "{}")) for id_, result in zip(ids, found, strict=True))
-        )
-        for id_, result in zip(ids, found, strict=True):
-            cites = self.call(result["tool"], id_, result.get("arguments", "{}"))
+        asked = [result.get("arguments", "{}") for result in found]
+        self.answer(*map(ToolUse, ids, [result["tool"] for result in found], asked))
+        for id_, arguments, result in zip(ids, asked, found, strict=True):
+            cites = self.call(result["tool"], id_, arguments)
             envelope = Envelope(meta=json.dumps(result["meta"])) if "meta" in result else Envelope()
             content = result.get("content") or (Text(result["text"]),)
             error = result.get("error", False)

@@ -16,7 +16,8 @@ def excerpt(text: str, head: int = 300, tail: int = 300, telling: int = 300) -> 
     """The first `head` and the last `tail` code points; a text that is not longer than both is left alone.
 
     Of the lines in between that name an error or a failure the last ones stay, whole, in order, up to `telling` code
-    points in all (a single longer one is cut to its head); 0 keeps none, as NeoCode does. Raises PolicyError.
+    points in all (a single longer one is cut to its head); where that is no shorter the whole text stays. 0 keeps none,
+    as NeoCode does. Raises PolicyError.
     """
     for name, value in (("head", head), ("tail", tail), ("telling", telling)):
         if value < 0:
@@ -25,7 +26,8 @@ def excerpt(text: str, head: int = 300, tail: int = 300, telling: int = 300) -> 
         return text
     end = len(text) - tail
     kept = _telling(text[head:end], telling)
-    return text[:head] + CUT + (kept + CUT if kept else "") + text[end:]
+    shown = text[:head] + CUT + (kept + CUT if kept else "") + text[end:]
+    return text if kept and len(shown) >= len(text) else shown
 
 
 def memo(text: str, about: str = "", head: int = 300, tail: int = 300, telling: int = 300) -> str:

@@ -277,7 +277,7 @@ def test_a_result_whose_receipt_was_never_logged_is_found(tmp_path: Path) -> Non
 
 def test_an_archive_that_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "tool-result-logs").write_text("a file where a folder should be")
-    with pytest.raises(ArchiveError, match="tool-result-logs.*Not a directory"):
+    with pytest.raises(ArchiveError, match=r"tool-result-logs.*Not a directory"):
         Shelf(archive=Archive(tmp_path / "tool-result-logs"))
 
 

@@ -50,10 +50,24 @@ UNKNOWN = Opaque('{"type":"x-chart","payload":[1.0,"漢",{"a":null}]}')
 IDS = ("call", "call", "", "call-2", "電話")
 KINDS = (
     *("nothing", *("tools",) * 14),
-    *("answer", "answer", "ask", "ask", "end", "rewrite", "rewrite", "compact", "blocked", "resume", "rewind"),
+    *(
+        "answer",
+        "answer",
+        "ask",
+        "ask",
+        "end",
+        "rewrite",
+        "rewrite",
+        "compact",
+        "compact",
+        "blocked",
+        "resume",
+        "rewind",
+    ),
     *("header", "note", "pause", "restart"),
 )
 HEADERS: tuple[Act, ...] = (Header("Be brief.", "[]"), Header("Be long."), Window(CONTEXT_WINDOW // 2))
+GROUPS = (-1, 0, -1, 1, -2, 2, -3, 5)
 MORE_PAUSES = ("pause",) * 6
 
 
@@ -101,7 +115,7 @@ class _Choices:
         return Call(tool, self.pick(IDS), self.pieces(), fate == "error", fate != "not started")
 
     def replacement(self) -> Rewrite | Compact:
-        return Compact(self.pick(range(16)), self.pick((1, 1, 2, 4))) if self.one_in(2) else self.rewrite()
+        return Compact(self.pick(GROUPS), self.pick((1, 1, 2, 4))) if self.one_in(2) else self.rewrite()
 
     def rewrite(self) -> Rewrite:
         return Rewrite(self.pick(range(8)), self.pieces())
@@ -150,7 +164,7 @@ class _Choices:
             case "rewrite":
                 return self.rewrite()
             case "compact":
-                return Compact(self.pick(range(16)), self.pick((1, 1, 2, 4)))
+                return Compact(self.pick(GROUPS), self.pick((1, 1, 2, 4)))
             case "blocked":
                 return Blocked()
             case "resume":
