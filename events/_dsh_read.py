@@ -1,8 +1,9 @@
 """Reading DSH's session log: bytes in, events out, a block of lines at a time.
 
 Rules: the official JSONL backend (format V0, 0.1.1-rc.2) and, for later formats, its migration packages. A row that is
-no JSON, or out of sequence, ends the log: what stands behind it is a torn tail, unless a later row ends a turn, which
-makes the log corrupt. Any other broken rule is an error wherever it stands.
+no JSON, or out of sequence, ends the log: what stands behind it is a torn tail, unless it or a later row ends a turn,
+which makes the log corrupt. In a zstd log it always is: a frame is written whole. Any other broken rule is an error
+wherever it stands.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,25 +14,16 @@ import msgspec
 
 from refold.events import _json as js
 from refold.events import _zstd as zstd
-from refold.events._dsh_events import OVERFLOW, translations
+from refold.events._dsh_chunks import joined, runs, spelled_out, telling
+from refold.events._dsh_events import chunk_spells_own, spells_own, translations
+from refold.events._dsh_header import parse_header
 from refold.events._dsh_upgrade import Upgrade
-from refold.events._dsh_wire import ReasoningChunksRow, TextChunksRow, ToolCallChunksRow, citing, decoder, rows
+from refold.events._dsh_wire import SAFE, citing, decoder, rows
 from refold.events._errors import LogError
-from refold.events._events import (
-    AssistantChunks,
-    Chunk,
-    Event,
-    Finish,
-    Other,
-    Overflow,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
-)
+from refold.events._events import AssistantChunks, Event, Other
 from refold.events._lines import Lines
 from refold.events._log import Log
 
-NEWEST = 5
 MAX_LINE = 64 << 20
 
 
@@ -50,16 +42,16 @@ def read_dsh(
             path=name,
             line=1,
         )
-    return Log(
-        "dsh", name, str(reader.header.get("id", "")), reader.version, reader.header, reader.events(), reader.notes
-    )
+    header = reader.header
+    return Log("dsh", name, header["id"], reader.version, header, reader.events(), reader.notes, reader.line_of)
 
 
 class Reader:
     """The state of one reading: place in the file, place in the log, and what was accepted so far.
 
     After the iteration `accepted` is the number of unpacked bytes that hold the header and the accepted rows, `torn`
-    whether anything stands behind them. `kept` maps each seq of `wanted` to the row it came from, as bytes.
+    whether anything stands behind them, `header_alone` whether the header has a zstd frame of its own. `kept` maps each
+    seq of `wanted` to the row it came from in its modern shape, as bytes.
     """
 
     def __init__(self, blocks: Iterable[bytes], name: str, max_line: int, wanted: frozenset[int] = frozenset()) -> None:
@@ -67,7 +59,10 @@ class Reader:
         self.notes: list[str] = []
         self.kept: dict[int, bytes] = {}
         self.seq = self.line = self.accepted = 0
-        self.torn = self.compressed = False
+        self.torn = self.compressed = self.header_alone = False
+        self._blank: list[int] = []
+        self._packed: dict[int, int] = {}
+        self._broken: LogError | None = None
         pieces = iter(blocks)
         start = b""
         for piece in pieces:
@@ -77,7 +72,8 @@ class Reader:
         pieces = chain((start,), pieces)
         if start.startswith(zstd.MAGIC):
             self.compressed = True
-            pieces = zstd.unpacked(pieces, name)
+            self._frames = zstd.Unpacked(pieces, name)
+            pieces = iter(self._frames)
         self._lines = Lines(pieces, max_line)
         self._blocks = iter(self._lines)
         self.header, self._first = self._read_header()
@@ -86,8 +82,19 @@ class Reader:
         self._translate = translations(self.version)
         self._chunk = rows(self.version).get("assistant/chunk")
         self._citing = citing(self.version)
-        self._upgrade = Upgrade(self.version, str(self.header.get("id", "")))
+        self._upgrade = Upgrade(self.version, self.header["id"])
         self._unknown: set[str] = set()
+
+    @property
+    def unnumbered(self) -> bool:
+        """Do the rows stand without seq and time, as in DSH's own fixtures?"""
+        return self._upgrade.unnumbered
+
+    def line_of(self, seq: int) -> int:
+        """The 1-based line of the row that holds the event `seq`, which has been read."""
+        blank = sum(at <= seq for at in self._blank)
+        packed = sum(min(width, seq - at + 1) - 1 for at, width in self._packed.items() if at <= seq)
+        return seq + 2 + blank - packed
 
     def _error(self, rule: str, line: int, seq: int | None = None) -> LogError:
         return LogError(rule, path=self.name, line=line, seq=seq)
@@ -105,97 +112,114 @@ class Reader:
             raise self._error(f"{rule}; a session log begins with a line of type session", 1)
         line, _, rest = block.partition(b"\n")
         try:
-            header = js.parse(line)
+            header = parse_header(line)
         except ValueError as error:
-            raise self._error(f"the header is {error}", 1) from None
-        if not isinstance(header, dict) or header.get("type") != "session":
-            raise self._error('the first line is no session header: {"type":"session","version":...} is wanted', 1)
-        version = header.get("version")
-        if not isinstance(version, int) or isinstance(version, bool) or version < 0:
-            raise self._error(f"the header's version is {version!r}, a whole number from 0 on is wanted", 1)
-        if version > NEWEST:
-            raise self._error(
-                f"the log has format version {version}, and {NEWEST} is the newest known: upgrade refold", 1
-            )
-        for retired in ("sandboxMode", "approvalPolicy"):
-            if retired in header:
-                raise self._error(f"the header holds {retired}, which DSH has retired and refuses", 1)
+            raise self._error(str(error), 1) from None
         self.line, self.accepted = 1, len(line) + 1
+        self.header_size = self.accepted
         return header, rest
 
     def events(self) -> Iterator[Event]:
-        """The log's events. Raises LogError."""
-        return chain.from_iterable(self._batches())
+        """The log's events; chunks of one step that follow one another are one, wherever a block ended.
+
+        Raises LogError.
+        """
+        run: list[AssistantChunks] = []
+        for batch in self._batches():
+            for event in batch:
+                if type(event) is AssistantChunks:
+                    if run and (run[0].turn, run[0].step) != (event.turn, event.step):
+                        yield joined(run)
+                        run.clear()
+                    run.append(event)
+                    continue
+                if run:
+                    yield joined(run)
+                    run.clear()
+                yield event
+        if run:
+            yield joined(run)
+        if self._broken:
+            raise self._broken
 
     def _batches(self) -> Iterator[list[Event]]:
         block: bytes | None = self._first or self._next_block()
         while block is not None:
             yield self._block(block)
-            if self.torn:
+            if self.torn or self._broken:
                 return
             block = self._next_block()
         if self._lines.rest:
             self.torn = True
-            self.notes.append(f"line {self.line + 1} has no end and was left out: the log was being written")
+            self.line += 1
+            if self.compressed:
+                raise self._in_frame("has no end", self.line, self.seq)
+            self.notes.append(f"line {self.line} has no end and was left out: the log was being written")
+        if self.compressed:
+            self.header_alone = self._frames.first_frame == self.header_size
+            if not self.header_alone:
+                self.notes.append("the first zstd frame holds more than the header, which DSH itself refuses to read")
+
+    def _in_frame(self, rule: str, line: int, seq: int) -> LogError:
+        return self._error(f"{rule}, in a zstd frame that was written whole: the log is corrupt", line, seq)
 
     def _block(self, block: bytes) -> list[Event]:
-        before = self.seq
-        decoded = self._decoded(block)
-        try:
-            events = self._told(decoded) if decoded is not None else None
-        except ValueError:
-            events = None
-        if decoded is None or events is None:
+        before, lines = self.seq, block.count(b"\n")
+        events = self._strictly(block, lines)
+        if events is None or not self.wanted.isdisjoint(range(before, self.seq)):
             self.seq = before
             return self._slowly(block)
-        if not self.wanted.isdisjoint(range(before, self.seq)):
-            self._keep(decoded, block)
-        self.line += block.count(b"\n")
+        self.line += lines
         self.accepted += len(block)
         return events
 
-    def _decoded(self, block: bytes) -> list[Any] | None:
-        """The block's rows, None where the strict types refuse one."""
-        if (b"&" in block and b'"&' in block) or not _is_utf8(block):
+    def _strictly(self, block: bytes, lines: int) -> list[Event] | None:
+        """The events of rows that the wire types take as they stand, one to a line; None where any row is otherwise."""
+        if not _is_utf8(block):
             return None
         try:
-            return self._decoder.decode_lines(block)
-        except msgspec.MsgspecError:
+            decoded = self._decoder.decode_lines(block)
+            return self._told(decoded, as_logged=True) if len(decoded) == lines else None
+        except (msgspec.MsgspecError, ValueError, RecursionError):
             return None
 
-    def _keep(self, decoded: list[Any], block: bytes) -> None:
-        for row, line in zip(decoded, filter(bytes.strip, block.split(b"\n")), strict=True):
-            seq = getattr(row, "seq", None)
-            if seq in self.wanted:
-                self.kept[seq] = line
+    def _told(self, decoded: list[Any], *, as_logged: bool) -> list[Event] | None:
+        """The rows' events; None where a row breaks a rule, so that it must be looked at line by line.
 
-    def _told(self, decoded: list[Any]) -> list[Event] | None:
-        """The rows' events; None where a row breaks a rule, so that it must be looked at line by line."""
+        `as_logged`: the rows come straight from the log, so that none may hold a name that only refold gives.
+        """
         events: list[Event] = []
+        packed: dict[int, int] = {}
         seq, translate, chunk = self.seq, self._translate, self._chunk
         for kind, group in groupby(decoded, type):
             if kind is chunk:
                 run = list(group)
                 if [row.seq for row in run] != list(range(seq, seq + len(run))):
                     return None
-                events += _runs(run)
+                if as_logged and any(map(chunk_spells_own, telling(run))):
+                    return None
+                events += runs(run)
                 seq += len(run)
                 continue
             told = translate.get(kind)
             cites = kind in self._citing
             for row in group:
                 if told is None:
-                    chunks = _spelled_out(row)
+                    chunks = spelled_out(row)
                     if row.seq0 != seq or chunks is None:
                         return None
                     events.append(AssistantChunks(row.seq0, row.time0, row.data.turn, row.data.step, chunks))
+                    packed[seq] = len(chunks)
                     seq += len(chunks)
                     continue
                 if row.seq != seq or row.ignorable is not True or (cites and _citation_error(row)):
                     return None
+                if as_logged and cites and spells_own(row):
+                    return None
                 events.append(told(row))
                 seq += 1
         self.seq = seq
+        self._packed.update(packed)
         return events
 
     def _slowly(self, block: bytes) -> list[Event]:
@@ -204,21 +228,33 @@ class Reader:
         lines = block.split(b"\n")
         for place, line in enumerate(lines[:-1]):
             self.line += 1
-            if line.strip():
+            if not line.strip():
+                self._blank.append(self.seq)
+            else:
                 try:
                     events += self._row(line)
                 except _Torn as torn:
-                    self._tear(str(torn), lines[place + 1 : -1])
+                    self._tear(str(torn), lines[place:-1])
+                    break
+                except LogError as error:
+                    self._broken = error  # the events before it come first, however the bytes were cut
                     break
             self.accepted += len(line) + 1
         return events
 
     def _row(self, line: bytes) -> list[Event]:
         seq = self.seq
+        events = self._strictly(line, 1)
+        if events is not None:
+            if seq in self.wanted:
+                self.kept[seq] = line
+            return events
         try:
             row = js.parse(line)
-        except ValueError as error:
+        except (js.NotJson, js.NotUtf8) as error:
             raise _Torn(str(error)) from None
+        except ValueError as error:
+            raise self._error(str(error), self.line, seq) from None
         if not isinstance(row, dict) or not isinstance(row.get("type"), str):
             raise self._error("the row is no object with a type", self.line, seq)
         row = self._upgrade.numbered(row, seq)
@@ -229,10 +265,10 @@ class Reader:
             raise self._error("ignorable may only be true; leave it out for an event that counts", self.line, seq)
         try:
             fixed = self._upgrade.row(row)
+            if seq in self.wanted:
+                self.kept[seq] = js.text(self._upgrade.raw(row)).encode("utf-8", "backslashreplace")
         except ValueError as error:
             raise self._error(str(error), self.line, seq) from None
-        if seq in self.wanted:
-            self.kept[seq] = js.text(self._upgrade.raw(row)).encode("utf-8", "backslashreplace")
         known = rows(self.version).get(fixed["type"])
         if known is None:
             return [self._unknown_type(fixed)]
@@ -244,7 +280,7 @@ class Reader:
         if cites:
             raise self._error(f"{row['type']}: {cites}", self.line, seq)
         try:
-            events = self._told([decoded])
+            events = self._told([decoded], as_logged=False)
         except ValueError as error:
             raise self._error(f"{row['type']}: {error}", self.line, seq) from None
         if events is None:
@@ -265,19 +301,27 @@ class Reader:
             self._unknown.add(kind)
             self.notes.append(f"line {self.line}: the type {kind!r} is unknown; it is taken to change nothing")
         time = row.get("time")
-        if not isinstance(time, int) or isinstance(time, bool):
+        if not isinstance(time, int) or isinstance(time, bool) or abs(time) > SAFE:
             raise self._error(f"the row's time is {time!r}, whole milliseconds are wanted", self.line, self.seq)
+        if "data" not in row:
+            raise self._error(f"{kind}: the row has no data", self.line, self.seq)
         self.seq += 1
         return Other(self.seq - 1, time, kind)
 
     def _tear(self, rule: str, rest: list[bytes]) -> None:
-        """The accepted rows end here. Raises LogError where a later row shows that more was committed."""
+        """The accepted rows end before those of `rest`. An error where they show that more was committed."""
         self.torn = True
         at, seq = self.line, self.seq
+        if self.compressed:
+            self._broken = self._in_frame(rule, at, seq)
+            return
         while True:
             for line in rest:
                 if b'"turn/end"' in line and _ends_turn(line):
-                    raise self._error(f"{rule}, and a later row ends a turn: the log is corrupt", at, seq)
+                    self._broken = self._error(
+                        f"{rule}, and a turn ends there or behind it: the log is corrupt", at, seq
+                    )
+                    return
             block = self._next_block()
             if block is None:
                 break
@@ -343,46 +387,3 @@ def _citation_error(row: Any) -> str | None:
     if len(set(cited)) != len(cited):
         return "sourceEventSeqs must not hold duplicates"
     return None
-
-
-def _runs(run: list[Any]) -> list[Event]:
-    """Chunk rows as runs of one step each, with each overflow as an event of its own."""
-    data = [row.data for row in run]
-    steps = [one.step for one in data]
-    turns = [one.turn for one in data]
-    chunks = tuple([one.chunk for one in data])
-    kinds = [type(chunk) for chunk in chunks]
-    if steps.count(steps[0]) == turns.count(turns[0]) == len(run) and (
-        Finish not in kinds or not any(map(_is_overflow, chunks))
-    ):
-        return [AssistantChunks(run[0].seq, run[0].time, turns[0], steps[0], chunks)]
-    events: list[Event] = []
-    for (turn, step, over), group in groupby(
-        zip(run, data, strict=True), lambda pair: (pair[1].turn, pair[1].step, _is_overflow(pair[1].chunk))
-    ):
-        rows = list(group)
-        if over:
-            events += [Overflow(row.seq, row.time, turn, step) for row, _ in rows]
-        else:
-            first = rows[0][0]
-            events.append(AssistantChunks(first.seq, first.time, turn, step, tuple(one.chunk for _, one in rows)))
-    return events
-
-
-def _is_overflow(chunk: Any) -> bool:
-    return type(chunk) is Finish and chunk.reason.failure.code == OVERFLOW
-
-
-def _spelled_out(row: Any) -> tuple[Chunk, ...] | None:
-    """The chunks that a packed row stands for; None where its members do not add up."""
-    data = row.data
-    texts = data.args if isinstance(row, ToolCallChunksRow) else data.texts
-    if not texts or len(data.dt) != len(texts) - 1:
-        return None
-    if isinstance(row, TextChunksRow):
-        deltas: list[Any] = [TextDelta(data.index, text) for text in texts]
-    elif isinstance(row, ReasoningChunksRow):
-        deltas = [ReasoningDelta(data.index, text) for text in texts]
-    else:
-        deltas = [ToolCallDelta(data.index, text, data.name) for text in texts]
-    return tuple(deltas)

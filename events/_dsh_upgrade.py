@@ -43,18 +43,21 @@ _CHUNKS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Chunk) 
 
 
 class Upgrade:
-    """Upgrades one log's rows. `session` is the log's id, which old messages without an id are named after."""
+    """Upgrades one log's rows. `session` is the log's id, which old messages without an id are named after.
+
+    `unnumbered`: do the rows stand without their places and times?
+    """
 
     def __init__(self, version: int, session: str) -> None:
         self._version, self._session = version, session
         self._ids: dict[int, str] = {}
-        self._unnumbered = False
+        self.unnumbered = False
 
     def numbered(self, row: dict[str, Any], seq: int) -> dict[str, Any]:
         """The row with its place and time; DSH's own fixtures leave them out, from the first row on."""
         if seq == 0 and not row.keys() & {"seq", "seq0", "time", "time0"}:
-            self._unnumbered = True
-        if not self._unnumbered:
+            self.unnumbered = True
+        if not self.unnumbered:
             return row
         packed = isinstance(row.get("data"), dict) and "dt" in row["data"]
         names = ("seq0", "time0") if packed else ("seq", "time")

@@ -5,7 +5,9 @@ behind its shadow price (`compaction/prune`), inside an open turn. The original 
 a torn tail, which the harness would not read either, is left behind.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -14,8 +16,8 @@ from refold.events import _json as js
 from refold.events import _zstd as zstd
 from refold.events._blocks import Block, Opaque, Text
 from refold.events._dsh_read import MAX_LINE, Reader
-from refold.events._errors import SurfaceError
-from refold.events._events import Event, TurnEnd, TurnStart
+from refold.events._errors import LogError, SurfaceError
+from refold.events._events import Event, SurfaceEvent, ToolResult, TurnEnd, TurnStart
 
 _DIRECT_SINCE = 4  # the first format version whose tool results hold their content directly
 _SEQ_KEYS_SINCE = 3  # the first whose replacements say startSeq and endSeq
@@ -42,39 +44,81 @@ def append_replacements(
 ) -> Iterator[bytes]:
     """The bytes of the log with the replacements appended; without any, the log's own bytes.
 
-    `blocks` gives the log's bytes from the start each time it is called. A log whose last turn has ended gets a turn
-    of its own around the replacements; one that stops inside a turn is left open for its harness to close. A zstd log
-    grows by one frame. Raises LogError, and SurfaceError for a seq that is no tool result's.
+    `blocks` gives the log's bytes from the start each time it is called; what was written behind them since the first
+    call is left out. A log whose last turn has ended gets a turn of its own around the replacements; one that stops
+    inside a turn is left open for its harness to close. A zstd log grows by one frame, and is framed anew where its
+    first frame holds more than the header, which the harness would refuse. Rows without seq and time, as in DSH's own
+    fixtures, are followed by such rows.
+
+    At the call, before the first byte: raises LogError, and SurfaceError for a seq that is no tool result's on the
+    surface. On the way: raises LogError where the log is no longer what it was at the first reading.
     """
     if not replacements:
-        yield from blocks()
-        return
-    reader = Reader(blocks(), name, max_line, frozenset(replacement.seq for replacement in replacements))
-    end = _Place()
+        return iter(blocks())
+    source = _Source(blocks, name)
+    reader = Reader(source.first(), name, max_line, frozenset(replacement.seq for replacement in replacements))
+    end = _End()
     for event in reader.events():
         end.pass_by(event)
     rows = "".join(row + "\n" for row in _rows(reader, end, replacements)).encode("utf-8", "backslashreplace")
+    return _followed(source, reader, rows)
+
+
+def _followed(source: "_Source", reader: Reader, rows: bytes) -> Iterator[bytes]:
     if not reader.compressed:
-        yield from _first_bytes(blocks(), reader.accepted)
+        left = reader.accepted
+        for piece in source.again():
+            yield piece[: max(left, 0)]
+            left -= len(piece)
         yield rows
-    elif not reader.torn:
-        yield from blocks()
-        yield zstd.packed(rows)
+        return
+    if reader.header_alone:
+        yield from source.again()
     else:
-        whole = b"".join(_first_bytes(zstd.unpacked(blocks(), name), reader.accepted))
-        header, _, rest = whole.partition(b"\n")
-        yield zstd.packed(header + b"\n")
-        if rest:
-            yield zstd.packed(rest)
-        yield zstd.packed(rows)
+        pieces = iter(zstd.Unpacked(source.again(), source.name))
+        start = b""
+        while len(start) < reader.header_size:
+            start += next(pieces)
+        yield from zstd.packed((start[: reader.header_size],))
+        yield from zstd.packed(chain((start[reader.header_size :],), pieces))
+    yield from zstd.packed((rows,))
 
 
-class _Place:
-    """Where a log ends: its last event, and whether a turn is open."""
+class _Source:
+    """A log's bytes, the second time exactly those of the first time."""
+
+    def __init__(self, blocks: Callable[[], Iterable[bytes]], name: str) -> None:
+        self.name = name
+        self._blocks, self._size, self._digest = blocks, 0, hashlib.sha256()
+
+    def first(self) -> Iterator[bytes]:
+        for piece in self._blocks():
+            self._size += len(piece)
+            self._digest.update(piece)
+            yield piece
+
+    def again(self) -> Iterator[bytes]:
+        """Raises LogError where the bytes differ, or end before those of the first time."""
+        left, digest = self._size, hashlib.sha256()
+        for piece in self._blocks():
+            known = piece[:left]
+            left -= len(known)
+            digest.update(known)
+            yield known
+            if not left:
+                break
+        if left or digest.digest() != self._digest.digest():
+            raise LogError("was changed while it was read; try again when its harness has stopped", path=self.name)
+
+
+class _End:
+    """Where a log ends: the place behind its last event, whether a turn is open, and what stands on the surface."""
 
     def __init__(self) -> None:
         self.next_seq = self.time = self.turn = 0
         self.turn_open = False
+        self._nodes: list[int] = []
+        self._results: set[int] = set()
 
     def pass_by(self, event: Event) -> None:
         self.next_seq, self.time = event.seq + event.width, event.time
@@ -82,31 +126,47 @@ class _Place:
             self.turn, self.turn_open = event.turn, True
         elif isinstance(event, TurnEnd):
             self.turn_open = False
+        elif isinstance(event, SurfaceEvent):
+            self._place(event.seq, event.replaces)  # type: ignore[attr-defined]
+            if isinstance(event, ToolResult):
+                self._results.add(event.seq)
 
-
-def _first_bytes(pieces: Iterable[bytes], count: int) -> Iterator[bytes]:
-    for piece in pieces:
-        if count <= 0:
+    def _place(self, seq: int, replaces: tuple[int, int] | None) -> None:
+        if replaces is None:
+            self._nodes.append(seq)
             return
-        yield piece[:count]
-        count -= len(piece)
+        try:
+            first, last = map(self._nodes.index, replaces)
+        except ValueError:
+            first, last = 1, 0
+        if first > last:
+            raise SurfaceError(f"replaces the nodes {replaces[0]} to {replaces[1]}, no range of the surface", seq=seq)
+        self._nodes[first : last + 1] = [seq]
+
+    def results(self) -> set[int]:
+        """The seqs of the tool results on the surface."""
+        return self._results.intersection(self._nodes)
 
 
-def _rows(reader: Reader, end: _Place, replacements: Sequence[Replacement]) -> Iterator[str]:
+def _rows(reader: Reader, end: _End, replacements: Sequence[Replacement]) -> Iterator[str]:
     seq = end.next_seq
 
     def row(kind: str, data: object, **rest: object) -> str:
         nonlocal seq
         seq += 1
-        return js.text({"type": kind, "seq": seq - 1, "time": end.time, "data": data, **rest})
+        place = {} if reader.unnumbered else {"seq": seq - 1, "time": end.time}
+        return js.text({"type": kind, **place, "data": data, **rest})
 
     if not end.turn_open:
         yield row("turn/start", {"turn": end.turn + 1})
-    current = {at: js.parse(kept)["data"] for at, kept in reader.kept.items()}
+    standing = end.results()
+    current = {at: _data(reader, at) for at in standing.intersection(reader.kept)}
     for replacement in replacements:
         old = replacement.seq
-        if not isinstance(current.get(old), dict) or "message" not in current[old]:
-            raise SurfaceError("is no tool result of this log, so nothing can stand in its place", seq=old)
+        if old not in standing:
+            raise SurfaceError("is no tool result on the surface, so nothing can stand in its place", seq=old)
+        standing.remove(old)
+        standing.add(seq + 1)
         span = {"start": old, "end": old}
         price = {"shadowedRange": span, "shadowedSeqs": [old], "shadowedTokenCount": replacement.shadowed_tokens}
         yield row("compaction/prune", price)
@@ -115,6 +175,13 @@ def _rows(reader: Reader, end: _Place, replacements: Sequence[Replacement]) -> I
         yield row("tool/result", current[seq], sourceEventSeqs=[old], surfaceOp={"op": "replace", **named})
     if not end.turn_open:
         yield row("turn/end", {"turn": end.turn + 1, "reason": {"kind": "completed"}})
+
+
+def _data(reader: Reader, seq: int) -> dict[str, Any]:
+    try:
+        return js.parse(reader.kept[seq])["data"]  # type: ignore[no-any-return]
+    except ValueError as error:
+        raise LogError(f"cannot be written again: {error}", path=reader.name, line=reader.line_of(seq), seq=seq) from None
 
 
 def _with_content(data: dict[str, Any], content: tuple[Block, ...], version: int) -> dict[str, Any]:

@@ -19,18 +19,22 @@ class NotJson(ValueError):
     """The bytes are no JSON text; the message says where and why."""
 
 
+class NotUtf8(ValueError):
+    """The bytes are no text at all; the message says where."""
+
+
 def parse(data: bytes) -> Any:
     """The one JSON value in `data`, as JSON.parse reads it: a lone surrogate escape is kept, of equal keys the last
     one counts, `1.0` is 1.
 
-    Raises NotJson for what is no JSON, ValueError for JSON that no DSH log may hold: bytes that are not UTF-8, numbers
-    that are not finite, nesting deeper than `MAX_DEPTH`.
+    Raises NotJson and NotUtf8, ValueError for JSON that no DSH log may hold: numbers that are not finite, nesting
+    deeper than `MAX_DEPTH`.
     """
     check_depth(data)
     try:
         return json.loads(data.decode(), parse_float=_number, parse_int=_whole_number, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8: byte 0x{data[error.start]:02x} at column {error.start + 1}") from None
+        raise NotUtf8(f"not UTF-8: byte 0x{data[error.start]:02x} at column {error.start + 1}") from None
     except json.JSONDecodeError as error:
         said = error.msg[0].lower() + error.msg[1:].removesuffix(" at")
         raise NotJson(f"not JSON: {said} at column {error.colno}") from None

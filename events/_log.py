@@ -1,6 +1,6 @@
 """A session's events, read once, in order."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from refold.events._events import Event
@@ -11,8 +11,9 @@ class Log:
 
     `format` is the log's format, `name` what the caller calls it, `id` the session's, `version` the format version,
     `header` the log's first line. `notes`, complete when the iteration has ended, say what had to be left out or taken
-    on trust. While it is iterated the log raises LogError where it breaks a rule of its format; what came before the
-    error must then not be taken for a whole session.
+    on trust; `line_of` gives the 1-based line of an event that has been read, None where the log has no lines. While it
+    is iterated the log raises LogError where it breaks a rule of its format; what came before the error must then not
+    be taken for a whole session.
     """
 
     def __init__(
@@ -24,9 +25,10 @@ class Log:
         header: dict[str, Any],
         events: Iterator[Event],
         notes: list[str],
+        line_of: Callable[[int], int | None] = lambda seq: None,
     ) -> None:
         self.format, self.name, self.id, self.version, self.header = format, name, id, version, header
-        self.notes = notes
+        self.notes, self.line_of = notes, line_of
         self._events = events
 
     def __iter__(self) -> Iterator[Event]:

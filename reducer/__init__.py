@@ -6,6 +6,7 @@ from refold.reducer._estimate import DshEstimator
 from refold.reducer._explain import Result, frozen, message_at, results, surface_seqs, views
 from refold.reducer._measure import Counted, Dsh, Measure, Meter, Reported
 from refold.reducer._policy import Part, Policy
+from refold.reducer._range import compaction_range
 from refold.reducer._reducer import Mode, Reducer
 from refold.reducer._tiktoken import Tiktoken
 from refold.reducer._view import Latch, Message, Operation, View
@@ -27,6 +28,7 @@ __all__ = [
     "Result",
     "Tiktoken",
     "View",
+    "compaction_range",
     "dump",
     "frozen",
     "how",

@@ -362,7 +362,7 @@ class _Writer:
             result["isError"] = False
         if self.once_in(3):
             data["meta"] = self.pick(PAYLOADS)
-        if self.once_in(8):
+        if not self.ordinary and self.once_in(8):
             data["futureField"] = result["futureField"] = {"z": 1, "a": [self.pick(PAYLOADS)]}
         self.traits.update(f"result holds {block['type']}" for block in content)
         source = {"kind": "tool", "callId": call["id"]}

@@ -24,8 +24,8 @@ BREAKS = SURFACE | METER
 # Each of these must have come up, or the run has tested nothing of it.
 # fmt: off
 WANTED = (
-    "ordinary", "parallel calls", "repeated call id", "empty call id", "tool error", "call that never started", "empty answer",
-    "step without an answer", "result holds image", "result holds x-chart", "result holds tool-result",
+    "ordinary", "parallel calls", "repeated call id", "empty call id", "tool error", "call that never started",
+    "empty answer", "step without an answer", "result holds image", "result holds x-chart", "result holds tool-result",
     "text with extra fields", "CJK", "emoji", "lone surrogate", "failed attempt", "overflow inside a step",
     "interrupted", "max tokens", "stream: whole", "stream: no end", "stream: no start", "stream: end only",
     "stream: late", "stream: confused", "blocks stream side by side", "answer without sources",

@@ -1,6 +1,7 @@
 """`SESSION`: opening what a command reads, and the reducer that fits it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -10,8 +11,8 @@ from refold.files import open_log
 from refold.reducer import Counted, Dsh, Meter, Mode, Reducer, Reported, View
 
 
-def opened(session: str, max_line: int) -> Log:
-    return open_log(session, max_line=max_line)
+def opened(session: str, max_line: int, blocks: Iterable[bytes] | None = None) -> Log:
+    return open_log(session, max_line=max_line, blocks=blocks)
 
 
 def told(log: Log) -> Iterator[Event]:
@@ -21,12 +22,19 @@ def told(log: Log) -> Iterator[Event]:
         click.echo(f"refold: {log.name}: {note}", err=True)
 
 
+@contextmanager
+def located(log: Log) -> Iterator[None]:
+    """An event that cannot follow those before it becomes an error of the log, with file and line. Raises LogError."""
+    try:
+        yield
+    except SurfaceError as error:
+        raise LogError(error.rule, path=log.name, line=log.line_of(error.seq), seq=error.seq) from None
+
+
 def folded(reducer: Reducer, log: Log) -> View:
     """The view of the whole log. Raises LogError, also for an event that cannot follow those before it."""
-    try:
+    with located(log):
         return reducer.fold_all(reducer.start(), told(log))
-    except SurfaceError as error:
-        raise LogError(error.rule, path=log.name, seq=error.seq) from None
 
 
 def reducer_for(log: Log, policy: str, meter: str | None, mode: Mode) -> Reducer:

@@ -9,7 +9,7 @@ from refold.cli._output import console, number, print_json
 from refold.cli._session import about, folded, opened, reducer_for
 from refold.commit import Commit
 from refold.events import append_replacements
-from refold.files import blocks_of, save
+from refold.files import at_rest, save
 
 
 @click.command()
@@ -22,11 +22,12 @@ from refold.files import blocks_of, save
 @options.as_json
 def apply(session: str, output: str, force: bool, policy: str, meter: str | None, max_line: int, as_json: bool) -> None:
     """Write SESSION to OUT with the operations that are due appended to it. SESSION itself is never changed."""
-    log = opened(session, max_line)
-    reducer = reducer_for(log, policy, meter, "commit")
-    view = folded(reducer, log)
-    commit = Commit(reducer, view, log.version)
-    save(output, append_replacements(lambda: blocks_of(session), commit.replacements, name=session), force=force)
+    with at_rest(session) as blocks:
+        log = opened(session, max_line, blocks())
+        reducer = reducer_for(log, policy, meter, "commit")
+        commit = Commit(reducer, folded(reducer, log), log.version)
+        written = append_replacements(blocks, commit.replacements, name=session, max_line=max_line)
+        save(output, written, force=force, original=session)
     facts = {**about(reducer), "output": output, **report(commit)}
     if as_json:
         print_json(facts)

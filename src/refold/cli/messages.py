@@ -6,7 +6,7 @@ import click
 
 from refold.cli import _options as options
 from refold.cli._output import console, print_json
-from refold.cli._session import opened, reducer_for, told
+from refold.cli._session import located, opened, reducer_for, told
 from refold.events import LogError
 from refold.prompt import rendered, rendered_text
 from refold.reducer import Mode
@@ -27,7 +27,8 @@ def messages(
     log = opened(session, max_line)
     reducer = reducer_for(log, policy, meter, mode)
     events = told(log) if at is None else takewhile(lambda event: event.seq + event.width <= at, told(log))
-    view = reducer.fold_all(reducer.start(), events)
+    with located(log):
+        view = reducer.fold_all(reducer.start(), events)
     if at is not None and next(iter(log), None) is None and view.position < at:
         raise LogError(f"has no event {at}: it ends before seq {view.position}; give a lower --at", path=session)
     shown = reducer.messages(view)

@@ -9,7 +9,7 @@ from rich.progress import track
 
 from refold.cli import _options as options
 from refold.cli._output import console, number, print_json, table
-from refold.cli._session import about, opened, reducer_for, told
+from refold.cli._session import about, located, opened, reducer_for, told
 from refold.reducer import Mode, Reducer
 from refold.replay import ReplayedStep
 from refold.replay import replay as replayed
@@ -40,7 +40,8 @@ def replay(
             disable=not console().is_terminal,
             transient=True,
         )
-        runs.append((reducer, list(replayed(reducer, watched))))
+        with located(log):
+            runs.append((reducer, list(replayed(reducer, watched))))
     if as_json:
         count = sum(event.width for event in events)
         print_json({"session": log.id, "events": count, "policies": [_told(*run) for run in runs]})

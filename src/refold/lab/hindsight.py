@@ -5,7 +5,9 @@ choose from. `hindsight` is the cheapest choice of calls at which everything rip
 the oldest of them whole for good. Both by dynamic programming over call x first candidate that is still whole.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -100,17 +102,35 @@ def chances(reducer: Reducer, events: Iterable[Event]) -> tuple[Chance, ...]:
 
 def hindsight(chances: Sequence[Chance], ledger: Ledger, prices: Prices, sizes: Sizes) -> Schedule:
     """The cheapest choice of calls at which everything ripe is cut."""
-    best: dict[int, tuple[int, Ledger, tuple[int, Any] | None]] = {0: (0, ledger, None)}
-    before: dict[int, Standing] = {}
-    for number, chance in enumerate(chances):
+    return _cheapest([(chance, _Row(chance.standing)) for chance in chances], ledger, prices, sizes, 0)
+
+
+def best_subset(chances: Sequence[Chance], ledger: Ledger, prices: Prices, sizes: Sizes) -> Schedule:
+    """The cheapest choice of calls where the oldest candidates, as many as one likes, may stay whole for good.
+
+    Tries every head, each as long as `hindsight` takes.
+    """
+    rows = [(chance, _Row(chance.standing)) for chance in chances]
+    heads = {place for chance in chances for place in chance.standing} | {0}
+    return min((_cheapest(rows, ledger, prices, sizes, head) for head in sorted(heads)), key=lambda found: found.cost)
+
+
+def _cheapest(
+    rows: Sequence[tuple[Chance, "_Row"]], ledger: Ledger, prices: Prices, sizes: Sizes, head: int
+) -> Schedule:
+    """The cheapest schedule that leaves the places before `head` whole."""
+    best: dict[int, tuple[int, Ledger, tuple[int, Any] | None]] = {head: (0, ledger, None)}
+    before = _Row({})
+    for number, (chance, row) in enumerate(rows):
         found: dict[int, tuple[int, Ledger, tuple[int, Any] | None]] = {}
         for done, (spent, known, history) in best.items():
             for upto in {done, max(done, chance.ripe)}:
-                charge, behind = known.charge(sizes.scaled((_cut(chance, before, done, upto),))[0])
+                call = _cut(chance.call, row, before, head, done, upto)
+                charge, behind = known.charge(sizes.scaled((call,))[0])
                 cost = spent + prices.cost(charge)
                 if upto not in found or cost < found[upto][0]:
                     found[upto] = (cost, behind, (number, history) if upto > done else history)
-        best, before = found, chance.standing
+        best, before = found, row
     cost, _, history = min(best.values(), key=lambda end: end[0])
     return Schedule(cost, _told(history))
 
@@ -123,20 +143,54 @@ def _told(history: tuple[int, Any] | None) -> tuple[int, ...]:
     return tuple(reversed(cuts))
 
 
-def _cut(chance: Chance, before: dict[int, Standing], done: int, upto: int) -> Call:
-    """The call as it is when candidates up to `done` were cut earlier and those up to `upto` are cut now."""
-    call = chance.call
-    gone = sum(each.gain for place, each in chance.standing.items() if place < upto)
-    old = [each for place, each in before.items() if place < done]
-    prefix, whole, places = _without(old, call.prefix), _without(old, call.whole), call.prefix_places
-    for place, each in chance.standing.items():
-        if done <= place < upto:
-            prefix = min(prefix, _without(old, each.at + each.common))
-            whole = min(whole, _without(old, each.at))
-            places = min(places, each.places)
+class _Row:
+    """The candidates in one prompt, in the order of their places: sums over a range of them by two look-ups.
+
+    That needs them to stand in the prompt as they stand in the queue. Where a rewrite by others has broken that,
+    `ordered` is false and the sums are taken one by one.
+    """
+
+    def __init__(self, standing: dict[int, Standing]) -> None:
+        pairs = sorted(standing.items())
+        self.places = [place for place, _ in pairs]
+        self.items = [each for _, each in pairs]
+        self.starts = [each.at for each in self.items]
+        self.sums = [0, *accumulate(each.gain for each in self.items)]
+        self.ordered = all(one.at < other.at for one, other in pairwise(self.items))
+
+    def gone(self, head: int, upto: int) -> int:
+        """Tokens that are gone when the places from `head` to `upto` are cut."""
+        first, last = (bisect_left(self.places, place) for place in (head, max(head, upto)))
+        return self.sums[last] - self.sums[first]
+
+    def without(self, head: int, upto: int, position: int) -> int:
+        """Where a position of the uncut prompt stands when the places from `head` to `upto` are cut."""
+        first, last = (bisect_left(self.places, place) for place in (head, max(head, upto)))
+        if not self.ordered:
+            return position - sum(_lost(each, position) for each in self.items[first:last])
+        last = max(first, min(last, bisect_left(self.starts, position)))
+        if last == first:
+            return position
+        return position - (self.sums[last - 1] - self.sums[first]) - _lost(self.items[last - 1], position)
+
+    def between(self, done: int, upto: int) -> list[Standing]:
+        """The candidates from `done` to `upto` that can be first in the prompt."""
+        first, last = (bisect_left(self.places, place) for place in (done, upto))
+        return self.items[first : min(last, first + 1) if self.ordered else last]
+
+
+def _cut(call: Call, row: _Row, before: _Row, head: int, done: int, upto: int) -> Call:
+    """The call as it is when candidates from `head` to `done` were cut earlier and those up to `upto` are cut now."""
+    prefix, whole = (before.without(head, done, position) for position in (call.prefix, call.whole))
+    places = call.prefix_places
+    for each in row.between(done, upto):
+        prefix = min(prefix, before.without(head, done, each.at + each.common))
+        whole = min(whole, before.without(head, done, each.at))
+        places = min(places, each.places)
+    gone = row.gone(head, upto)
     return replace(call, prompt=call.prompt - gone, prefix=prefix, whole=whole, prefix_places=places)
 
 
-def _without(cut: Iterable[Standing], position: int) -> int:
-    """Where a position of the uncut prompt stands when these are cut."""
-    return position - sum(max(0, min(each.gain, position - each.at - each.common)) for each in cut)
+def _lost(each: Standing, position: int) -> int:
+    """Tokens before a position that the candidate's cut takes."""
+    return max(0, min(each.gain, position - each.at - each.common))
