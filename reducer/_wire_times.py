@@ -41,11 +41,16 @@ class Times:
         ]
 
     def later(self, counts: Sequence[bool]) -> Callable[[int, int], int]:
-        """A function of place and k: when the k-th later entry was there. `counts[i]` says that node i is one."""
+        """A function of place and k: the first request that the k-th later entry was there for.
+
+        `counts[i]` says that node i is one. An empty slot's was there before the next node whose birth is known: an
+        answer to, or a message in, the request of its own number.
+        """
         latest, bounds = NEVER, []
-        for birth, moved in zip(reversed(self.births), reversed(self._moved), strict=True):
-            latest = latest if moved else min(latest, birth)
-            bounds.append(min(latest + 1, self.now))
+        for node, birth, moved in zip(*map(reversed, (self.nodes, self.births, self._moved)), strict=True):
+            if not moved:
+                latest = min(latest, birth + isinstance(node.message, ToolResult))
+            bounds.append(min(latest, self.now))
         bounds.reverse()
         upto: list[int] = []
         since: list[int] = []
