@@ -181,7 +181,9 @@ def _data(reader: Reader, seq: int) -> dict[str, Any]:
     try:
         return js.parse(reader.kept[seq])["data"]  # type: ignore[no-any-return]
     except ValueError as error:
-        raise LogError(f"cannot be written again: {error}", path=reader.name, line=reader.line_of(seq), seq=seq) from None
+        raise LogError(
+            f"cannot be written again: {error}", path=reader.name, line=reader.line_of(seq), seq=seq
+        ) from None
 
 
 def _with_content(data: dict[str, Any], content: tuple[Block, ...], version: int) -> dict[str, Any]:

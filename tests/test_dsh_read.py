@@ -4,21 +4,28 @@ import json
 from typing import Any
 
 import pytest
-from tests.dsh_log import Json, frames, header, line, lines, result, row, session, user
+from tests.dsh_log import EXPECTED, Json, answer, frames, header, line, lines, recorded, result, row, session, user
 
 from refold.events import (
     AssistantChunks,
+    AssistantMessage,
     Event,
     LogError,
+    Opaque,
     Other,
+    Overflow,
+    Reasoning,
     RequestHeader,
+    Text,
     ToolResult,
+    TurnEnd,
     UserMessage,
     read_dsh,
 )
 
 TEXT = {"type": "text", "text": "output"}
 TURN = row("turn/start", 0, {"turn": 1})
+DEEP = b'{"type":"todo/write","seq":1,"time":0,"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
 
 
 def end(seq: int, kind: str = "completed") -> Json:
@@ -52,6 +59,98 @@ def places(events: list[Event]) -> list[Any]:
 # --- what is read
 
 
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_recorded_log_has_as_many_events_as_its_writer_counted(name: str) -> None:
+    log = read_dsh([recorded(name)])
+    events = list(log)
+    assert log.version == EXPECTED[name]["header"]["version"]
+    assert sum(event.width for event in events) == EXPECTED[name]["events"]
+    assert [event.seq for event in events] == [sum(e.width for e in events[:at]) for at in range(len(events))]
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_where_the_bytes_are_cut_changes_nothing(size: int) -> None:
+    log = recorded("02-packed-chunks-blocked-tool.jsonl")
+    pieces = [log[at : at + size] for at in range(0, len(log), size)]
+    assert places(list(read_dsh(pieces))) == places(read(log))
+
+
+def test_where_the_bytes_are_cut_does_not_cut_a_run_of_chunks() -> None:
+    log = recorded("02-packed-chunks-blocked-tool.jsonl")
+    assert list(read_dsh([log[at : at + 7] for at in range(0, len(log), 7)])) == read(log)
+
+
+def test_frames_hold_the_same_log_as_plain_lines() -> None:
+    head, rest = recorded("12-v4-shape-mini.HANDMADE.jsonl").split(b"\n", 1)
+    assert read(frames(head + b"\n", rest[:900], rest[900:])) == read(head + b"\n" + rest)
+
+
+def test_a_packed_row_stands_for_its_deltas() -> None:
+    deltas = [chunk(1 + at, type="text-delta", index=0, text=text) for at, text in enumerate("abc")]
+    spelled_out = read(lines(header(), TURN, *deltas))
+    assert places(read(lines(header(), TURN, packed(1, list("abc"), [3, -1])))) == places(spelled_out)
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
+def test_an_attempt_that_overflowed_is_an_overflow(version: int) -> None:
+    failure = {"message": "\ud800 too long", "code": "CONTEXT_WINDOW_EXCEEDED"}
+    finish = {"type": "finish", "reason": {"kind": "error", "failure": failure}}
+    stream = [{"type": "text-chunks", "time0": 1, "index": 0, "dt": [], "texts": ["x"]}]
+    attempt = {"turn": 1, "step": 3, "stream": [*stream, {"type": "chunk", "time": 1, "chunk": finish}]}
+    (event,) = read(lines(header(version), TURN, row("assistant/attempt", 1, attempt)))[1:]
+    assert event == Overflow(1, event.time, 1, 3)
+
+
+def test_an_overflow_among_chunks_is_an_event_of_its_own() -> None:
+    failure = {"message": "too long", "code": "CONTEXT_WINDOW_EXCEEDED"}
+    delta = {"type": "text-delta", "index": 0, "text": "x"}
+    rows = [chunk(1, **delta), chunk(2, type="finish", reason={"kind": "error", "failure": failure}), chunk(3, **delta)]
+    events = read(lines(header(), TURN, *rows))[1:]
+    assert [(type(event), event.seq, event.width) for event in events] == [
+        (AssistantChunks, 1, 1),
+        (Overflow, 2, 1),
+        (AssistantChunks, 3, 1),
+    ]
+
+
+def test_a_signature_is_taken_from_the_replay_state_beside_its_block() -> None:
+    content = [{"type": "reasoning", "text": "\ud800 why"}, {"type": "text", "text": "so"}]
+    state = {"blocks": [{"type": "reasoning", "signature": "c2ln"}, {"type": "text", "note": "\ud800"}]}
+    source = {"kind": "model", "provider": "p", "model": "m", "replayState": state}
+    message = {"id": "a", "role": "assistant", "content": content, "source": source}
+    data = {"turn": 1, "step": 1, "message": message, "stream": []}
+    (event,) = read(lines(header(4), TURN, row("assistant/message", 1, data, surfaceOp="append")))[1:]
+    assert isinstance(event, AssistantMessage)
+    assert event.content[0] == Reasoning("\ud800 why", "c2ln")
+
+
+def test_blocks_keep_what_nobody_knows() -> None:
+    image = {"type": "image", "attachment": {"name": "é\ud800", "bytes": 1.5}}
+    noted = {"text": "x", "cache": {"ttl": 300}, "type": "text"}
+    data = user(1)["data"] | {"content": [image, noted]}
+    (event,) = read(lines(header(), TURN, row("user/message", 1, data, surfaceOp="append")))[1:]
+    assert isinstance(event, UserMessage)
+    opaque, text = event.content
+    assert isinstance(opaque, Opaque)
+    assert opaque.json == '{"type":"image","attachment":{"name":"é\\ud800","bytes":1.5}}'
+    assert text == Text("x", '{"cache":{"ttl":300}}')
+
+
+@pytest.mark.parametrize(
+    "block", [b'{"type":"text","text":"t","\\u0026extra":"no"}', b'{"type":"\\u0026opaque","json":"no"}']
+)
+def test_a_log_cannot_spell_what_only_refold_gives(block: bytes) -> None:
+    data = b'{"id":"u","role":"user","content":[' + block + b'],"source":{"kind":"user"}}'
+    log = lines(header(), b'{"type":"user/message","seq":0,"time":0,"data":' + data + b',"surfaceOp":"append"}\n')
+    try:
+        (event,) = read(log)
+    except LogError:
+        return
+    assert isinstance(event, UserMessage)
+    (got,) = event.content
+    assert json.loads(got.json if isinstance(got, Opaque) else got.extra)
+
+
 @pytest.mark.parametrize("version", range(6))
 def test_fields_of_a_result_that_nobody_knows_are_told_apart(version: int) -> None:
     plain, other = result(1, [TEXT], version), result(1, [TEXT], version)
@@ -78,7 +177,7 @@ def test_an_unknown_type_is_kept_and_noted_once() -> None:
 
 
 def test_rows_without_seq_and_time_are_counted() -> None:
-    rows = [{key: old[key] for key in old if key not in ("seq", "time")} for old in session(0, [TEXT])[1:]]
+    rows = [{key: row[key] for key in row if key not in ("seq", "time")} for row in session(0, [TEXT])[1:]]
     events = read(lines(header(), *rows))
     assert [(event.seq, event.time) for event in events] == [(seq, 0) for seq in range(8)]
 
@@ -90,6 +189,12 @@ def test_tools_are_priced_as_javascript_writes_them() -> None:
     assert isinstance(event, RequestHeader)
     assert event.tools == '[{"name":"漢","parameters":{"maximum":1,"minimum":0.5}}]'
     assert event.system is None
+
+
+def test_the_oldest_name_of_a_cause_is_the_turn_end_it_became() -> None:
+    (event,) = read(lines(header(), TURN, end(1, "disposed")))[1:]
+    assert isinstance(event, TurnEnd)
+    assert event.reason == "aborted"
 
 
 # --- what is refused
@@ -107,6 +212,10 @@ HEADERS: dict[str, bytes] = {
     "version below 0": line(header(-1)),
     "retired sandboxMode": line(header(sandboxMode="x")),
     "retired approvalPolicy": line(header(approvalPolicy="x")),
+    "no id": line({"type": "session", "version": 0, "createdAt": 0}),
+    "id a number": line(header() | {"id": 5}),
+    "no createdAt": line({"type": "session", "version": 0, "id": "s"}),
+    "delegationDepth a text": line(header() | {"delegationDepth": "1"}),
 }
 
 
@@ -146,9 +255,11 @@ OLD, NEW = {"op": "replace", "start": 1, "end": 1}, {"op": "replace", "startSeq"
 ROWS: dict[str, tuple[int, Json | bytes]] = {
     "unknown key of the row": (0, user(1) | {"more": 1}),
     "ignorable is false": (0, row("todo/write", 1, {}, ignorable=False)),
+    "unknown type, ignorable is false": (0, row("x/y", 1, {}, ignorable=False)),
     "unknown type, unknown key": (0, row("x/y", 1, {}, more=1)),
     "unknown type with surfaceOp": (0, row("x/y", 1, {}, surfaceOp="append")),
     "unknown type with sources": (0, row("x/y", 1, {}, sourceEventSeqs=[0])),
+    "unknown type without data": (0, b'{"type":"x/y","seq":1,"time":0}\n'),
     "known type without data": (0, b'{"type":"todo/write","seq":1,"time":0}\n'),
     "log-only with surfaceOp": (0, row("turn/start", 1, {"turn": 1}, surfaceOp="append")),
     "log-only with sources": (0, row("todo/write", 1, {}, sourceEventSeqs=[0])),
@@ -166,8 +277,12 @@ ROWS: dict[str, tuple[int, Json | bytes]] = {
     "sources as a run of three": (2, user(1, sourceEventSeqs=[[0, 0, 0]])),
     "sources as a falling run": (2, user(1, sourceEventSeqs=[[1, 0]])),
     "sources as an endless run": (2, user(1, sourceEventSeqs=[[0, 2**53 - 1]])),
+    "sources on an answer of format 3": (3, answer(1, sourceEventSeqs=[0])),
     "a number as text": (0, row("turn/start", 1, {"turn": "1"})),
+    "a turn below 0": (0, row("turn/start", 1, {"turn": -1})),
     "time a fraction": (0, b'{"type":"turn/start","seq":1,"time":1.5,"data":{"turn":1}}\n'),
+    "time not safe": (0, row("turn/start", 1, {"turn": 1}) | {"time": 10**20}),
+    "nested too deep": (0, DEEP),
     "not UTF-8": (0, b'{"type":"todo/write","seq":1,"time":0,"data":{"a":"\xff"}}\n'),
     "result without its block": (0, wrong(RESULT, "message", "content", to=[])),
     "result with two blocks": (0, wrong(RESULT, "message", "content", to=RESULT["data"]["message"]["content"] * 2)),
@@ -175,10 +290,18 @@ ROWS: dict[str, tuple[int, Json | bytes]] = {
     "result without a call": (0, wrong(RESULT, "message", "source", to={"kind": "tool"})),
     "result in the newer shape": (3, DIRECT),
     "result in the older shape": (4, RESULT),
+    "result without an id": (0, wrong(RESULT, "message", "id", to="")),
+    "error of a result that is none": (3, wrong(RESULT, "error", to={"name": "E", "code": "E"})),
+    "answer of no model": (0, wrong(answer(1), "message", "source", "kind", to="user")),
+    "answer without an id": (0, wrong(answer(1), "message", "id", to="")),
+    "prompt of no one": (0, wrong(user(1), "source", to={"kind": ""})),
+    "prompt of a plugin in format 4": (4, wrong(user(1), "source", to={"kind": "plugin", "plugin": "x"})),
     "block that is a text": (0, wrong(user(1), "content", to=["x"])),
+    "chunks in format 2": (2, chunk(1, type="text-delta", index=0, text="x")),
     "images left out": (4, row("image/offload", 1, {"targets": []})),
     "header delta": (0, row("request/header-delta", 1, {"system": {}})),
     "mode/set": (0, row("mode/set", 1, {})),
+    "header of a fallback": (0, row("request/header", 1, {"header": {"config": {}}, "reason": "fallback"})),
 }
 
 
@@ -217,11 +340,21 @@ def test_a_turn_that_ends_behind_a_bad_row_makes_the_log_corrupt(name: str) -> N
     assert refused.value.line == 3
 
 
+def test_a_turn_that_ends_out_of_its_place_makes_the_log_corrupt() -> None:
+    with pytest.raises(LogError, match="corrupt"):
+        read(lines(header(), TURN, end(3)))
+
+
 @pytest.mark.parametrize("tail", [b'{"type":"turn/start","seq":1', line(user(1))[:-1], b"\0" * 4096, b"\xe6\xbc"])
 def test_a_last_line_without_an_end_is_left_out(tail: bytes) -> None:
     log = read_dsh([lines(header(), TURN, tail)])
     assert [event.seq for event in log] == [0]
     assert len(log.notes) == 1
+
+
+def test_a_bad_row_in_a_whole_frame_was_committed_and_is_corruption() -> None:
+    with pytest.raises(LogError):
+        read(frames(line(header()), lines(TURN, user(2))))
 
 
 @pytest.mark.parametrize("damage", ["a flipped bit", "bytes behind the last frame"])
@@ -244,11 +377,15 @@ def test_a_line_over_the_limit_is_refused_unread(packing: bool) -> None:
     assert refused.value.line == 3
 
 
+@pytest.mark.parametrize("name", ["09-legacy-v0-shapes.jsonl", "12-v4-shape-mini.HANDMADE.jsonl"])
 @pytest.mark.parametrize("packing", [False, True])
-def test_a_log_cut_at_any_byte_tells_the_same_events_or_is_refused(packing: bool) -> None:
-    head, *rows = session(4, [TEXT])
-    log = frames(lines(head), lines(*rows[:5]), lines(*rows[5:])) if packing else lines(head, *rows)
+def test_a_log_cut_at_any_byte_tells_the_same_events_or_is_refused(name: str, packing: bool) -> None:
+    log = recorded(name)
     whole = places(read(log))
+    if packing:
+        head, rest = log.split(b"\n", 1)
+        half = rest.index(b"\n", len(rest) // 2) + 1
+        log = frames(head + b"\n", rest[:half], rest[half:])
     told = 0
     for size in range(len(log)):
         try:

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 import zstandard
-from tests.dsh_log import Json, frames, header, line, lines, recorded, session, user
+from tests.dsh_log import Json, frames, header, line, lines, recorded, row, session, user
 
 from refold.events import (
     Block,
     CompactionPrune,
+    LogError,
     Opaque,
     Replacement,
     SurfaceError,
@@ -88,6 +89,16 @@ def test_what_was_written_reads_back_as_the_replacement(version: int) -> None:
     assert isinstance(end, TurnEnd)
 
 
+def test_blocks_that_stay_are_written_as_they_stood() -> None:
+    image = {"attachment": {"name": "é.png", "bytes": 3}, "type": "image"}
+    noted = {"note": {"b": 1, "a": [1.5]}, "text": "\ud800 漢", "type": "text"}
+    log = lines(*session(4, [TEXT, image, noted]))
+    (read,) = (event for event in read_dsh([log]) if isinstance(event, ToolResult))
+    whole = appended(log, replacement(5, Text("short"), *read.content[1:]))
+    content = [{"type": "text", "text": "short"}, image, noted]
+    assert b'"content":' + line({"x": content})[5:-2] in whole[len(log) :]
+
+
 @pytest.mark.parametrize(
     "block",
     [
@@ -103,15 +114,15 @@ def test_any_block_survives_a_round_trip(block: Block) -> None:
 
 def test_a_replacement_may_replace_what_one_before_it_wrote() -> None:
     rows = new_rows(lines(*session(4, [TEXT])), replacement(5, Text("one")), replacement(10, Text("two")))
-    results = [new for new in rows if new["type"] == "tool/result"]
-    assert [(new["seq"], new["sourceEventSeqs"]) for new in results] == [(10, [5]), (12, [10])]
+    results = [row for row in rows if row["type"] == "tool/result"]
+    assert [(row["seq"], row["sourceEventSeqs"]) for row in results] == [(10, [5]), (12, [10])]
     assert results[1]["data"]["message"]["content"] == [{"type": "text", "text": "two"}]
 
 
 @pytest.mark.parametrize("stop", [6, 7])
 def test_an_open_turn_or_step_is_left_for_the_harness_to_close(stop: int) -> None:
     rows = new_rows(lines(*session(4, [TEXT])[: stop + 1]), replacement(5))
-    assert [(new["type"], new["seq"]) for new in rows] == [("compaction/prune", stop), ("tool/result", stop + 1)]
+    assert [(row["type"], row["seq"]) for row in rows] == [("compaction/prune", stop), ("tool/result", stop + 1)]
 
 
 @pytest.mark.parametrize("tail", [b"", b'{"type":"turn/st', b"{}\n", line(user(99))])
@@ -134,14 +145,13 @@ def test_a_compressed_log_gets_one_checksummed_frame_more() -> None:
     added = whole[len(log) :]
     assert zstandard.get_frame_parameters(added).has_checksum
     plain = lines(head, *rows)
-    assert (
-        zstandard.ZstdDecompressor().decompressobj().decompress(added) == appended(plain, replacement(5))[len(plain) :]
-    )
+    assert zstandard.ZstdDecompressor().decompressobj().decompress(added) == appended(plain, replacement(5))[len(plain) :]
 
 
-def test_a_compressed_log_is_framed_anew_where_rows_are_left_out() -> None:
+@pytest.mark.parametrize("torn", [False, True])
+def test_a_compressed_log_is_framed_anew_where_its_frames_cannot_stay(torn: bool) -> None:
     head, *rows = session(4, [TEXT])
-    log = frames(lines(head), lines(*rows, user(99)))
+    log = frames(lines(head), lines(*rows, user(99))) if torn else frames(lines(head, *rows))
     plain = list(plain_frames(appended(log, replacement(5))))
     assert plain[:2] == [lines(head), lines(*rows)]
     assert b"".join(plain) == appended(lines(head, *rows), replacement(5))
@@ -154,11 +164,32 @@ def plain_frames(data: bytes) -> Iterator[bytes]:
         data = frame.unused_data
 
 
-@pytest.mark.parametrize("seqs", [(2,), (4,), (99,), (8,)])
-def test_only_a_result_can_be_replaced(seqs: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("seqs", [(2,), (3,), (4,), (99,), (5, 5), (8,)])
+def test_only_a_result_on_the_surface_can_be_replaced(seqs: tuple[int, ...]) -> None:
     with pytest.raises(SurfaceError) as refused:
         appended(lines(*session(4, [TEXT])), *map(replacement, seqs))
     assert refused.value.seq == seqs[-1]
+
+
+def test_a_result_that_was_replaced_or_compacted_is_not_on_the_surface() -> None:
+    rows = session(0, [TEXT])
+    op = {"op": "replace", "start": 2, "end": 5}
+    log = lines(*rows, user(8, surfaceOp=op, sourceEventSeqs=[2, 3, 5]))
+    with pytest.raises(SurfaceError):
+        appended(log, replacement(5))
+
+
+def test_a_refusal_comes_before_the_first_byte() -> None:
+    broken = lines(*session(4, [TEXT]), row("user/message", 8, {}))
+    with pytest.raises(LogError):
+        append_replacements(lambda: [broken], [replacement(5)], name="log")
+
+
+def test_rows_without_seq_cannot_be_followed_by_rows_with_one() -> None:
+    head, *rows = session(0, [TEXT])
+    bare = [{key: value for key, value in row.items() if key not in ("seq", "time")} for row in rows]
+    with pytest.raises(LogError, match="no seq"):
+        appended(lines(head, *bare), replacement(5))
 
 
 def test_what_is_written_behind_the_log_meanwhile_is_not_copied() -> None:
@@ -166,6 +197,13 @@ def test_what_is_written_behind_the_log_meanwhile_is_not_copied() -> None:
     grown = iter([log, log + line(user(8))])
     whole = b"".join(append_replacements(lambda: [next(grown)], [replacement(5)], name="log"))
     assert whole == appended(log, replacement(5))
+
+
+def test_a_log_that_shrinks_meanwhile_is_refused() -> None:
+    log = lines(*session(4, [TEXT]))
+    shrunk = iter([log, log[:-1]])
+    with pytest.raises(LogError, match="shorter"):
+        b"".join(append_replacements(lambda: [next(shrunk)], [replacement(5)], name="log"))
 
 
 def test_a_result_of_the_oldest_shape_is_rewritten_in_the_newest_with_the_id_it_was_given() -> None:
@@ -178,6 +216,6 @@ def test_a_result_of_the_oldest_shape_is_rewritten_in_the_newest_with_the_id_it_
 
 
 def test_a_log_without_any_turn_gets_its_first() -> None:
-    rows = [{**session(0, [TEXT])[6], "seq": 0}]
+    rows = [{**row, "seq": seq} for seq, row in enumerate([session(0, [TEXT])[6]])]
     del rows[0]["sourceEventSeqs"]
     assert new_rows(lines(header(), *rows), replacement(0))[0]["data"] == {"turn": 1}

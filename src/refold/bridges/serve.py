@@ -8,14 +8,14 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import version as version_of
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from refold.bridges.dsh_rows import DshRows, replacement
 from refold.events import LogError, PolicyError, RefoldError, SurfaceError
 from refold.events import _json as js
-from refold.events._dsh_read import NEWEST
+from refold.events._dsh_header import NEWEST
 from refold.reducer import Counted, Dsh, DshEstimator, Meter, Operation, Policy, Reducer, Reported, View, results
 
 PROTOCOL = 1
@@ -34,7 +34,7 @@ class Hello(Request, tag="hello", kw_only=True):
 
 
 class Open(Request, tag="open", kw_only=True):
-    session: str
+    session: Annotated[str, msgspec.Meta(min_length=1)]
     version: int
 
 
@@ -72,17 +72,12 @@ class Session:
         self.reducer, self.version = reducer, version
         self.view: View = reducer.start()
         self._rows = DshRows(name, version)
-        self._noted = 0
 
     def take(self, rows: list[msgspec.Raw]) -> list[str]:
         """Fold the rows; what had to be taken on trust. Raises LogError or SurfaceError, then nothing has changed."""
-        try:
-            events = self._rows.read(b"".join([bytes(row) + b"\n" for row in rows]))
-            self.view = self.reducer.fold_all(self.view, events)
-        finally:
-            self._rows.seq = self.view.position
-        new, self._noted = self._rows.notes[self._noted :], len(self._rows.notes)
-        return new
+        events, notes = self._rows.read(map(bytes, rows), self.view.position)
+        self.view = self.reducer.fold_all(self.view, events)
+        return notes
 
 
 class Server:

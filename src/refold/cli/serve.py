@@ -22,7 +22,9 @@ def serve(max_line: int) -> None:
         if len(line) > max_line and not line.endswith(b"\n"):
             while (rest := source.readline(1 << 16)) and not rest.endswith(b"\n"):
                 pass
-            sink.write(server.refuse(f"the line is longer than {max_line} bytes, the most that is read: send less at once"))
+            sink.write(
+                server.refuse(f"the line is longer than {max_line} bytes, the most that is read; send less at once")
+            )
         else:
             sink.write(server.answer(line))
         sink.flush()

@@ -1,0 +1,46 @@
+// What the plugin needs of the harness's core, under the names that its versions have given it.
+
+/**
+ * A session's log, whatever the core calls it. `version` is the log format's; `length()` the number of events;
+ * `rows(from, to)` some of them, in order; `at(seq)` one of them.
+ * Throws an Error that says what is missing, for a core that this plugin does not understand.
+ */
+export function logOf(session) {
+  const version = session?.header?.version;
+  if (!Number.isInteger(version)) throw new Error("this core's sessions have no header with a format version");
+  if (typeof session.append !== "function") throw new Error("this core's sessions have no append()");
+  // 0.2: snapshotEvents and eventAt; 0.1.2 to 0.1.x: an array `log`; before: an array `events`.
+  if (typeof session.snapshotEvents === "function" && typeof session.eventAt === "function" && "seq" in session) {
+    return {
+      version,
+      length: () => session.seq,
+      rows: (from, to) => session.snapshotEvents(from, to),
+      at: (seq) => session.eventAt(seq),
+    };
+  }
+  const name = ["log", "events"].find((candidate) => Array.isArray(session[candidate]));
+  if (name === undefined) throw new Error("this core's sessions offer neither snapshotEvents() nor an array of events");
+  return {
+    version,
+    length: () => session[name].length,
+    rows: (from, to) => session[name].slice(from, to),
+    at: (seq) => session[name][seq],
+  };
+}
+
+/** Put one operation into the session's log: its price, then the result with its new content. Throws what append does. */
+export function commit(session, log, operation) {
+  const { seq, prune, path, content, surface } = operation;
+  const event = log.at(seq);
+  if (event?.type !== "tool/result" || !session.surface?.nodes?.includes(seq)) {
+    throw new Error(`seq ${seq} is no tool result on the surface`);
+  }
+  session.append("compaction/prune", prune);
+  session.append("tool/result", replaced(event.data, path, content), surface);
+}
+
+function replaced(value, [key, ...rest], content) {
+  const copy = Array.isArray(value) ? [...value] : { ...value };
+  copy[key] = rest.length > 0 ? replaced(value[key], rest, content) : content;
+  return copy;
+}
