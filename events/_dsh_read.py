@@ -157,8 +157,6 @@ class Reader:
             self.notes.append(f"line {self.line} has no end and was left out: the log was being written")
         if self.compressed:
             self.header_alone = self._frames.first_frame == self.header_size
-            if not self.header_alone:
-                self.notes.append("the first zstd frame holds more than the header, which DSH itself refuses to read")
 
     def _in_frame(self, rule: str, line: int, seq: int) -> LogError:
         return self._error(f"{rule}, in a zstd frame that was written whole: the log is corrupt", line, seq)

@@ -41,14 +41,15 @@ def append_replacements(
     *,
     name: str = "log",
     max_line: int = MAX_LINE,
+    notes: list[str] | None = None,
 ) -> Iterator[bytes]:
     """The bytes of the log with the replacements appended; without any, the log's own bytes.
 
     `blocks` gives the log's bytes from the start each time it is called; what was written behind them since the first
     call is left out. A log whose last turn has ended gets a turn of its own around the replacements; one that stops
     inside a turn is left open for its harness to close. A zstd log grows by one frame, and is framed anew where its
-    first frame holds more than the header, which the harness would refuse. Rows without seq and time, as in DSH's own
-    fixtures, are followed by such rows.
+    first frame holds more than the header, which the harness refuses to read; `notes` is told so. Rows without seq and
+    time, as in DSH's own fixtures, are followed by such rows.
 
     At the call, before the first byte: raises LogError, and SurfaceError for a seq that is no tool result's on the
     surface. On the way: raises LogError where the log is no longer what it was at the first reading.
@@ -61,6 +62,8 @@ def append_replacements(
     for event in reader.events():
         end.pass_by(event)
     rows = "".join(row + "\n" for row in _rows(reader, end, replacements)).encode("utf-8", "backslashreplace")
+    if reader.compressed and not reader.header_alone and notes is not None:
+        notes.append("was framed anew: its harness wants the header alone in the first zstd frame")
     return _followed(source, reader, rows)
 
 

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.sessions import Script
 
 from refold.events import Opaque, Text, ToolResult
 from refold.reducer import Dsh, Reducer, frozen, presets, results, views
 from refold.reducer.how import MARKER
-from tests.sessions import Script
 
 VECTORS = json.loads((Path(__file__).parent / "data/vectors/keep3.json").read_text())
 CASES = {case["name"]: case for case in VECTORS["cases"]}

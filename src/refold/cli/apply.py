@@ -26,8 +26,11 @@ def apply(session: str, output: str, force: bool, policy: str, meter: str | None
         log = opened(session, max_line, blocks())
         reducer = reducer_for(log, policy, meter, "commit")
         commit = Commit(reducer, folded(reducer, log), log.version)
-        written = append_replacements(blocks, commit.replacements, name=session, max_line=max_line)
+        notes: list[str] = []
+        written = append_replacements(blocks, commit.replacements, name=session, max_line=max_line, notes=notes)
         save(output, written, force=force, original=session)
+        for note in notes:
+            click.echo(f"refold: {session}: {note}", err=True)
     facts = {**about(reducer), "output": output, **report(commit)}
     if as_json:
         print_json(facts)
