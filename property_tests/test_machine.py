@@ -25,7 +25,7 @@ class LiveHosts(RuleBasedStateMachine):
     def start(self, version: int, timed: bool) -> None:
         script = Script(version, timed)
         self.commit, self.derive = (
-            Host(Reducer(self.policy, Dsh(version), mode), script) for mode in ("commit", "derive")
+            Host(Reducer(self.policy, Dsh(version), mode), script, asks_early=False) for mode in ("commit", "derive")
         )
         self.follower, self.reorder, self.delivered = self.commit.view, Reorder(WINDOW), 0
 

@@ -19,13 +19,15 @@ from refold.events import (
     Text,
     ToolResult,
     TurnEnd,
+    UnknownChunk,
     UserMessage,
     read_dsh,
 )
+from refold.events._zstd import Unpacked
 
 TEXT = {"type": "text", "text": "output"}
 TURN = row("turn/start", 0, {"turn": 1})
-DEEP = b'{"type":"todo/write","seq":1,"time":0,"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
+DEEP = b"[" * 100_000 + b"]" * 100_000
 
 
 def end(seq: int, kind: str = "completed") -> Json:
@@ -75,9 +77,30 @@ def test_where_the_bytes_are_cut_changes_nothing(size: int) -> None:
     assert places(list(read_dsh(pieces))) == places(read(log))
 
 
-def test_where_the_bytes_are_cut_does_not_cut_a_run_of_chunks() -> None:
-    log = recorded("02-packed-chunks-blocked-tool.jsonl")
-    assert list(read_dsh([log[at : at + 7] for at in range(0, len(log), 7)])) == read(log)
+def until_it_breaks(pieces: list[bytes]) -> tuple[list[Event], str]:
+    events: list[Event] = []
+    try:
+        for event in read_dsh(pieces):
+            events.append(event)
+    except LogError as error:
+        return events, str(error)
+    return events, ""
+
+
+def test_where_the_bytes_are_cut_cuts_no_run_of_chunks_and_moves_no_error() -> None:
+    delta = {"type": "text-delta", "index": 0, "text": "x"}
+    streamed = [chunk(seq, step=1 + seq // 200, **delta) for seq in range(1, 400)]
+    odd = row("todo/write", 400, {"\u0026extra": 1})
+    infinite = b'{"type":"todo/write","seq":402,"time":0,"data":[1e400]}\n'
+    own = {"type": "text", "text": "t", "&extra": "no"}
+    spelled = row("user/message", 403, user(403)["data"] | {"content": [own]}, surfaceOp="append")
+    more = [packed(404, ["a", "b"], [1]), chunk(406, step=1, **delta), row("user/message", 407, {}), end(408)]
+    log = lines(header(), TURN, *streamed, odd, b" \n", row("x/y", 401, {}), infinite, spelled, *more)
+    events, error = until_it_breaks([log])
+    assert [event.seq for event in events] == [0, 1, 200, 400, 401, 402, 403, 404]
+    assert (events[-1].width, ":411 (seq 407)" in error) == (3, True)
+    for size in (1, 311, 70_000):
+        assert until_it_breaks([log[at : at + size] for at in range(0, len(log), size)]) == (events, error)
 
 
 def test_frames_hold_the_same_log_as_plain_lines() -> None:
@@ -197,6 +220,25 @@ def test_the_oldest_name_of_a_cause_is_the_turn_end_it_became() -> None:
     assert event.reason == "aborted"
 
 
+def test_a_chunk_of_an_unknown_type_is_read() -> None:
+    (event,) = read(lines(header(), TURN, chunk(1, type="audio-delta", index=0)))[1:]
+    assert isinstance(event, AssistantChunks)
+    assert event.chunks == (UnknownChunk("audio-delta"),)
+
+
+def test_the_line_of_an_event_is_known() -> None:
+    log = read_dsh([lines(header(), TURN, b"\n", packed(1, list("abc"), [3, -1]), user(4), b" \n", b"\n", user(5))])
+    assert [(event.seq, log.line_of(event.seq)) for event in log] == [(0, 2), (1, 4), (4, 5), (5, 8)]
+
+
+def test_a_bomb_is_unpacked_in_pieces() -> None:
+    bomb = frames(line(header()), b" " * (1 << 28))
+    assert len(bomb) < 10_000
+    assert max(map(len, Unpacked([bomb], "log"))) <= 16 << 20
+    with pytest.raises(LogError, match="longer"):
+        list(read_dsh([bomb], max_line=1000))
+
+
 # --- what is refused
 
 HEADERS: dict[str, bytes] = {
@@ -251,6 +293,17 @@ def wrong(value: Json, *path: str | int, to: Any) -> Json:
 
 RESULT = {key: value for key, value in result(1, [TEXT]).items() if key != "sourceEventSeqs"}
 DIRECT = {key: value for key, value in result(1, [TEXT], 4).items() if key != "sourceEventSeqs"}
+DEEP_ROWS = {
+    "what nobody reads": b'{"type":"todo/write","seq":1,"time":0,"data":' + DEEP + b"}\n",
+    "meta": line(RESULT).replace(b'"exitCode":0', b'"x":' + DEEP),
+    "an unknown field": line(RESULT).replace(b'"futureData":', b'"more":' + DEEP + b',"futureData":'),
+    "a block": line(user(1)).replace(b'"text":"hello"', b'"text":"hello","x":' + DEEP),
+    "tools": line(row("request/header", 1, {"header": {"tools": "?"}})).replace(b'"?"', DEEP),
+    "replay state": line(answer(1)).replace(b'"kind":"model"', b'"kind":"model","replayState":' + DEEP),
+    "an attempt": line(
+        row("assistant/attempt", 1, {"turn": 1, "step": 1, "stream": [{"type": "chunk", "chunk": "?"}]})
+    ).replace(b'"?"', b'{"finish":' + DEEP + b"}"),
+}
 OLD, NEW = {"op": "replace", "start": 1, "end": 1}, {"op": "replace", "startSeq": 1, "endSeq": 1}
 ROWS: dict[str, tuple[int, Json | bytes]] = {
     "unknown key of the row": (0, user(1) | {"more": 1}),
@@ -282,7 +335,16 @@ ROWS: dict[str, tuple[int, Json | bytes]] = {
     "a turn below 0": (0, row("turn/start", 1, {"turn": -1})),
     "time a fraction": (0, b'{"type":"turn/start","seq":1,"time":1.5,"data":{"turn":1}}\n'),
     "time not safe": (0, row("turn/start", 1, {"turn": 1}) | {"time": 10**20}),
-    "nested too deep": (0, DEEP),
+    "time of an unknown type not safe": (0, row("x/y", 1, {}) | {"time": 10**20}),
+    "a seq of many digits": (0, b'{"type":"todo/write","seq":' + b"9" * 5000 + b',"time":0,"data":{}}\n'),
+    "nested too deep": (0, DEEP_ROWS["what nobody reads"]),
+    "nested too deep in meta": (0, DEEP_ROWS["meta"]),
+    "nested too deep in an unknown field": (0, DEEP_ROWS["an unknown field"]),
+    "nested too deep in a block": (0, DEEP_ROWS["a block"]),
+    "nested too deep in tools": (0, DEEP_ROWS["tools"]),
+    "nested too deep in replay state": (0, DEEP_ROWS["replay state"]),
+    "nested too deep in an attempt": (2, DEEP_ROWS["an attempt"]),
+    "nested a little too deep in meta": (0, line(RESULT).replace(b'"exitCode":0', b'"x":' + b"[" * 600 + b"]" * 600)),
     "not UTF-8": (0, b'{"type":"todo/write","seq":1,"time":0,"data":{"a":"\xff"}}\n'),
     "result without its block": (0, wrong(RESULT, "message", "content", to=[])),
     "result with two blocks": (0, wrong(RESULT, "message", "content", to=RESULT["data"]["message"]["content"] * 2)),
@@ -321,6 +383,9 @@ BAD: dict[str, bytes] = {
     "NaN": b'{"type":"todo/write","seq":1,"time":0,"data":NaN}\n',
     "a seq left out": line(user(2)),
     "a seq again": line(user(0)),
+    "two rows on a line": line(user(1))[:-1] + line(user(2)),
+    "a row on two lines": line(user(1)).replace(b',"time"', b',\n"time"'),
+    "not UTF-8": line(user(1)).replace(b"hello", b"\xff"),
     "no seq": b'{"type":"todo/write","time":0,"data":{}}\n',
 }
 
@@ -377,21 +442,85 @@ def test_a_line_over_the_limit_is_refused_unread(packing: bool) -> None:
     assert refused.value.line == 3
 
 
-@pytest.mark.parametrize("name", ["09-legacy-v0-shapes.jsonl", "12-v4-shape-mini.HANDMADE.jsonl"])
-@pytest.mark.parametrize("packing", [False, True])
-def test_a_log_cut_at_any_byte_tells_the_same_events_or_is_refused(name: str, packing: bool) -> None:
-    log = recorded(name)
+def oldest_rows() -> bytes:
+    """Rows of every kind that formats 0 and 1 have, in the oldest shapes among others."""
+    delta = {"type": "text-delta", "index": 0, "text": "漢"}
+    answered = {"turn": 1, "step": 1, "content": [{"type": "text", "text": "x"}], "provenance": {"model": "m"}}
+    shown = {"turn": 1, "step": 1, "callId": "c", "content": [TEXT], "isError": False}
+    return lines(
+        header(),
+        TURN,
+        row("steering/message", 1, {"turn": 1, "content": [TEXT], "source": {"kind": "user"}}, surfaceOp="append"),
+        chunk(2, **delta),
+        chunk(3, **delta),
+        packed(4, list("abc"), [3, -1]),
+        row("assistant/message", 7, answered, surfaceOp="append", sourceEventSeqs=[2, 3, 4, 5, 6]),
+        row("tool/result", 8, shown, surfaceOp="append"),
+        end(9),
+    )
+
+
+SMALL = {"oldest": oldest_rows(), "newer": recorded("12-v4-shape-mini.HANDMADE.jsonl")}
+
+
+def in_frames(log: bytes) -> bytes:
+    head, rest = log.split(b"\n", 1)
+    half = rest.index(b"\n", len(rest) // 2) + 1
+    return frames(head + b"\n", rest[:half], rest[half:])
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_log_cut_at_any_byte_tells_the_events_of_its_whole_lines(name: str) -> None:
+    log = SMALL[name]
     whole = places(read(log))
-    if packing:
-        head, rest = log.split(b"\n", 1)
-        half = rest.index(b"\n", len(rest) // 2) + 1
-        log = frames(head + b"\n", rest[:half], rest[half:])
-    told = 0
+    held = 0
+    for size in range(log.index(b"\n") + 1, len(log)):
+        events = places(read(log[:size]))
+        assert events == whole[: len(events)], f"cut at byte {size}"
+        assert len(events) == (held := max(held, len(events)))
+        assert len(events) + 1 >= log[:size].count(b"\n") - log[:size].count(b"-chunks"), f"cut at byte {size}"
+    assert len(whole) > held > 0
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_compressed_log_cut_at_any_byte_is_refused_or_ends_with_a_frame(name: str) -> None:
+    whole = places(read(SMALL[name]))
+    log = in_frames(SMALL[name])
+    ends = []
     for size in range(len(log)):
         try:
             events = places(read(log[:size]))
         except LogError:
             continue
-        told += 1
+        ends.append(size)
         assert events == whole[: len(events)], f"cut at byte {size}"
-    assert told > 0
+    assert len(ends) == 2  # behind the header's frame, and behind the one after it
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_flipped_bit_is_an_error_of_the_log_or_read_in_order(name: str) -> None:
+    log = SMALL[name]
+    refused = 0
+    for at in range(len(log)):
+        damaged = bytearray(log)
+        damaged[at] ^= 1 << at % 8
+        try:
+            events = read(bytes(damaged))
+        except LogError:
+            refused += 1
+            continue
+        assert [event.seq for event in events] == [sum(e.width for e in events[:n]) for n in range(len(events))]
+    assert refused > len(log) // 3
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_flipped_bit_in_a_frame_is_never_told_as_an_event(name: str) -> None:
+    whole = places(read(SMALL[name]))
+    log = in_frames(SMALL[name])
+    for at in range(len(log)):
+        damaged = bytearray(log)
+        damaged[at] ^= 1 << at % 8
+        try:
+            assert places(read(bytes(damaged))) == whole, f"byte {at}"
+        except LogError:
+            continue

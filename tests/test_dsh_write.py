@@ -94,9 +94,8 @@ def test_blocks_that_stay_are_written_as_they_stood() -> None:
     noted = {"note": {"b": 1, "a": [1.5]}, "text": "\ud800 漢", "type": "text"}
     log = lines(*session(4, [TEXT, image, noted]))
     (read,) = (event for event in read_dsh([log]) if isinstance(event, ToolResult))
-    whole = appended(log, replacement(5, Text("short"), *read.content[1:]))
-    content = [{"type": "text", "text": "short"}, image, noted]
-    assert b'"content":' + line({"x": content})[5:-2] in whole[len(log) :]
+    _, _, result, _ = new_rows(log, replacement(5, Text("short"), *read.content[1:]))
+    assert result["data"]["message"]["content"] == [{"type": "text", "text": "short"}, image, noted]
 
 
 @pytest.mark.parametrize(
@@ -114,15 +113,15 @@ def test_any_block_survives_a_round_trip(block: Block) -> None:
 
 def test_a_replacement_may_replace_what_one_before_it_wrote() -> None:
     rows = new_rows(lines(*session(4, [TEXT])), replacement(5, Text("one")), replacement(10, Text("two")))
-    results = [row for row in rows if row["type"] == "tool/result"]
-    assert [(row["seq"], row["sourceEventSeqs"]) for row in results] == [(10, [5]), (12, [10])]
+    results = [new for new in rows if new["type"] == "tool/result"]
+    assert [(new["seq"], new["sourceEventSeqs"]) for new in results] == [(10, [5]), (12, [10])]
     assert results[1]["data"]["message"]["content"] == [{"type": "text", "text": "two"}]
 
 
 @pytest.mark.parametrize("stop", [6, 7])
 def test_an_open_turn_or_step_is_left_for_the_harness_to_close(stop: int) -> None:
     rows = new_rows(lines(*session(4, [TEXT])[: stop + 1]), replacement(5))
-    assert [(row["type"], row["seq"]) for row in rows] == [("compaction/prune", stop), ("tool/result", stop + 1)]
+    assert [(new["type"], new["seq"]) for new in rows] == [("compaction/prune", stop), ("tool/result", stop + 1)]
 
 
 @pytest.mark.parametrize("tail", [b"", b'{"type":"turn/st', b"{}\n", line(user(99))])
@@ -145,16 +144,27 @@ def test_a_compressed_log_gets_one_checksummed_frame_more() -> None:
     added = whole[len(log) :]
     assert zstandard.get_frame_parameters(added).has_checksum
     plain = lines(head, *rows)
-    assert zstandard.ZstdDecompressor().decompressobj().decompress(added) == appended(plain, replacement(5))[len(plain) :]
+    assert (
+        zstandard.ZstdDecompressor().decompressobj().decompress(added) == appended(plain, replacement(5))[len(plain) :]
+    )
 
 
-@pytest.mark.parametrize("torn", [False, True])
-def test_a_compressed_log_is_framed_anew_where_its_frames_cannot_stay(torn: bool) -> None:
+@pytest.mark.parametrize("first", [1, 4, 9])
+def test_the_first_frame_of_a_compressed_log_holds_the_header_alone(first: int) -> None:
+    rows = session(4, [TEXT])
+    log = frames(lines(*rows[:first]), lines(*rows[first:])) if first < len(rows) else frames(lines(*rows))
+    notes: list[str] = []
+    whole = b"".join(append_replacements(lambda: [log], [replacement(5)], name="log", notes=notes))
+    plain = list(plain_frames(whole))
+    assert plain[:2] == [lines(rows[0]), lines(*rows[1:])]
+    assert b"".join(plain) == appended(lines(*rows), replacement(5))
+    assert (whole.startswith(log), len(notes)) == ((True, 0) if first == 1 else (False, 1))
+
+
+def test_a_bad_row_in_a_whole_frame_is_not_written_over() -> None:
     head, *rows = session(4, [TEXT])
-    log = frames(lines(head), lines(*rows, user(99))) if torn else frames(lines(head, *rows))
-    plain = list(plain_frames(appended(log, replacement(5))))
-    assert plain[:2] == [lines(head), lines(*rows)]
-    assert b"".join(plain) == appended(lines(head, *rows), replacement(5))
+    with pytest.raises(LogError, match="corrupt"):
+        appended(frames(lines(head), lines(*rows, user(99))), replacement(5))
 
 
 def plain_frames(data: bytes) -> Iterator[bytes]:
@@ -185,25 +195,43 @@ def test_a_refusal_comes_before_the_first_byte() -> None:
         append_replacements(lambda: [broken], [replacement(5)], name="log")
 
 
-def test_rows_without_seq_cannot_be_followed_by_rows_with_one() -> None:
-    head, *rows = session(0, [TEXT])
-    bare = [{key: value for key, value in row.items() if key not in ("seq", "time")} for row in rows]
-    with pytest.raises(LogError, match="no seq"):
-        appended(lines(head, *bare), replacement(5))
+def test_rows_without_seq_are_followed_by_rows_without_one() -> None:
+    numbered = session(0, [TEXT])
+    log = lines(*({key: old[key] for key in old if key not in ("seq", "time")} for old in numbered))
+    rows = new_rows(log, replacement(5, tokens=77))
+    expected = new_rows(lines(*numbered), replacement(5, tokens=77))
+    assert rows == [{key: new[key] for key in new if key not in ("seq", "time")} for new in expected]
+    assert [event.seq for event in read_dsh([appended(log, replacement(5))])] == list(range(12))
 
 
-def test_what_is_written_behind_the_log_meanwhile_is_not_copied() -> None:
-    log = lines(*session(4, [TEXT]))
-    grown = iter([log, log + line(user(8))])
+def test_a_row_that_cannot_be_written_again_is_named() -> None:
+    rows = session(0, [TEXT])
+    log = lines(*rows).replace(b'"exitCode":0', b'"exitCode":1e999')
+    with pytest.raises(LogError, match="too large") as refused:
+        appended(log, replacement(5))
+    assert (refused.value.path, refused.value.line, refused.value.seq) == ("log", 7, 5)
+
+
+@pytest.mark.parametrize("packing", [False, True])
+def test_what_is_written_behind_the_log_meanwhile_is_not_copied(packing: bool) -> None:
+    head, *rows = session(4, [TEXT])
+    log, more = lines(head, *rows), line(user(8))
+    if packing:
+        log, more = frames(lines(head), lines(*rows)), frames(more)
+    grown = iter([log, log + more])
     whole = b"".join(append_replacements(lambda: [next(grown)], [replacement(5)], name="log"))
     assert whole == appended(log, replacement(5))
 
 
-def test_a_log_that_shrinks_meanwhile_is_refused() -> None:
-    log = lines(*session(4, [TEXT]))
-    shrunk = iter([log, log[:-1]])
-    with pytest.raises(LogError, match="shorter"):
-        b"".join(append_replacements(lambda: [next(shrunk)], [replacement(5)], name="log"))
+@pytest.mark.parametrize("packing", [False, True])
+@pytest.mark.parametrize("change", ["shorter", "other bytes"])
+def test_a_log_that_is_changed_meanwhile_is_refused(change: str, packing: bool) -> None:
+    head, *rows = session(4, [TEXT])
+    log = frames(lines(head), lines(*rows)) if packing else lines(head, *rows)
+    after = log[:-1] if change == "shorter" else log[:-9] + b"#" + log[-8:]
+    readings = iter([log, after])
+    with pytest.raises(LogError, match="changed while it was read"):
+        b"".join(append_replacements(lambda: [next(readings)], [replacement(5)], name="log"))
 
 
 def test_a_result_of_the_oldest_shape_is_rewritten_in_the_newest_with_the_id_it_was_given() -> None:
@@ -216,6 +244,6 @@ def test_a_result_of_the_oldest_shape_is_rewritten_in_the_newest_with_the_id_it_
 
 
 def test_a_log_without_any_turn_gets_its_first() -> None:
-    rows = [{**row, "seq": seq} for seq, row in enumerate([session(0, [TEXT])[6]])]
+    rows = [{**session(0, [TEXT])[6], "seq": 0}]
     del rows[0]["sourceEventSeqs"]
     assert new_rows(lines(header(), *rows), replacement(0))[0]["data"] == {"turn": 1}

@@ -7,6 +7,9 @@ const STDERR_KEPT = 2000;
 /** A reply that is an error. The process goes on, and so may other requests. */
 export class Refused extends Error {}
 
+/** The process has ended, or was never there; `onEnd` says why. */
+export class Ended extends Error {}
+
 export class Coprocess {
   #child;
   #pending = new Map();
@@ -22,7 +25,7 @@ export class Coprocess {
     const end = (reason) => {
       if (this.#ended) return;
       this.#ended = true;
-      const error = new Error(reason);
+      const error = new Ended(reason);
       for (const { reject } of this.#pending.values()) reject(error);
       this.#pending.clear();
       onEnd(reason);
@@ -48,13 +51,18 @@ export class Coprocess {
     return this.#child.pid;
   }
 
-  /** The reply's `ok`. Rejects with Refused for an error reply, with an Error when the process ends first. */
-  ask(request) {
-    if (this.#ended) return Promise.reject(new Error("the process has ended"));
+  /**
+   * The reply's `ok`. `rows`, where a request has some, are JSON texts already. Rejects with Refused for an error reply,
+   * with Ended when the process ends first.
+   */
+  ask(request, rows = null) {
+    if (this.#ended) return Promise.reject(new Ended("the process has ended"));
     const id = this.#nextId++;
+    const head = JSON.stringify({ ...request, id });
+    const line = rows === null ? head : `${head.slice(0, -1)},"rows":[${rows.join(",")}]}`;
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
-      this.#child.stdin.write(`${JSON.stringify({ ...request, id })}\n`);
+      this.#child.stdin.write(`${line}\n`);
     });
   }
 
@@ -78,8 +86,10 @@ export class Coprocess {
       this.kill();
       return;
     }
-    const waiting = this.#pending.get(reply.id);
-    this.#pending.delete(reply.id);
+    // A line that could not even be read has no id; replies come in order, so the oldest is meant.
+    const id = reply.id ?? this.#pending.keys().next().value;
+    const waiting = this.#pending.get(id);
+    this.#pending.delete(id);
     if (reply.error) waiting?.reject(new Refused(`${reply.error.message}`));
     else waiting?.resolve(reply.ok);
   }

@@ -1,31 +1,21 @@
 // What the plugin needs of the harness's core, under the names that its versions have given it.
 
 /**
- * A session's log, whatever the core calls it. `version` is the log format's; `length()` the number of events;
- * `rows(from, to)` some of them, in order; `at(seq)` one of them.
+ * A session's log, whatever the core calls it: `version` is the log format's, `length()` the number of events, `at(seq)`
+ * one of them.
  * Throws an Error that says what is missing, for a core that this plugin does not understand.
  */
 export function logOf(session) {
   const version = session?.header?.version;
   if (!Number.isInteger(version)) throw new Error("this core's sessions have no header with a format version");
   if (typeof session.append !== "function") throw new Error("this core's sessions have no append()");
-  // 0.2: snapshotEvents and eventAt; 0.1.2 to 0.1.x: an array `log`; before: an array `events`.
-  if (typeof session.snapshotEvents === "function" && typeof session.eventAt === "function" && "seq" in session) {
-    return {
-      version,
-      length: () => session.seq,
-      rows: (from, to) => session.snapshotEvents(from, to),
-      at: (seq) => session.eventAt(seq),
-    };
+  // 0.2: seq and eventAt; before: an array, `events` to 0.1.1, then `log`.
+  if (Number.isInteger(session.seq) && typeof session.eventAt === "function") {
+    return { version, length: () => session.seq, at: (seq) => session.eventAt(seq) };
   }
   const name = ["log", "events"].find((candidate) => Array.isArray(session[candidate]));
-  if (name === undefined) throw new Error("this core's sessions offer neither snapshotEvents() nor an array of events");
-  return {
-    version,
-    length: () => session[name].length,
-    rows: (from, to) => session[name].slice(from, to),
-    at: (seq) => session[name][seq],
-  };
+  if (name === undefined) throw new Error("this core's sessions have neither eventAt() nor an array of events");
+  return { version, length: () => session[name].length, at: (seq) => session[name][seq] };
 }
 
 /** Put one operation into the session's log: its price, then the result with its new content. Throws what append does. */

@@ -1,7 +1,6 @@
 // One session as one co-process knows it: how much of its log has been sent, and what is due.
 
 import { logOf } from "./core.js";
-import { Refused } from "./coprocess.js";
 
 const BATCH_CHARS = 1 << 20;
 
@@ -13,14 +12,12 @@ export class Mirror {
 
   /** Throws an Error for a core that is not understood. */
   constructor(coprocess, session) {
-    this.#coprocess = coprocess;
-    this.#session = session;
     this.log = logOf(session);
-    /** Why this session is not pruned any more, null while it is. */
-    this.refused = null;
+    this.#coprocess = coprocess;
+    this.#session = session.id;
   }
 
-  /** Send what the log has more; calls while one runs join it. Rejects when the co-process refuses or ends. */
+  /** Send what the log has more; calls while one runs join it. Rejects as Coprocess.ask does. */
   catchUp() {
     this.#sending ??= this.#send().finally(() => {
       this.#sending = null;
@@ -28,7 +25,7 @@ export class Mirror {
     return this.#sending;
   }
 
-  /** The operations due now, for the log as it stands when the promise resolves. */
+  /** The operations due for the log as it stands when they arrive. Rejects as Coprocess.ask does. */
   async plan() {
     for (;;) {
       await this.catchUp();
@@ -38,7 +35,9 @@ export class Mirror {
     }
   }
 
-  status() {
+  /** What the co-process derives from the session. Rejects as Coprocess.ask does. */
+  async status() {
+    await this.catchUp();
     return this.#ask({ op: "status" });
   }
 
@@ -52,7 +51,7 @@ export class Mirror {
       this.#sent = 0;
     }
     while (this.#sent < this.log.length()) {
-      const { position } = await this.#ask({ op: "events", rows: this.#batch() });
+      const { position } = await this.#ask({ op: "events" }, this.#batch());
       this.#sent = position;
     }
   }
@@ -61,19 +60,13 @@ export class Mirror {
     const rows = [];
     let chars = 0;
     for (let seq = this.#sent; seq < this.log.length() && chars < BATCH_CHARS; seq++) {
-      const row = JSON.stringify(this.log.at(seq));
-      chars += row.length;
-      rows.push(row);
+      rows.push(JSON.stringify(this.log.at(seq)));
+      chars += rows.at(-1).length;
     }
     return rows;
   }
 
-  async #ask(request) {
-    try {
-      return await this.#coprocess.ask({ ...request, session: this.#session.id });
-    } catch (error) {
-      if (error instanceof Refused) this.refused = error.message;
-      throw error;
-    }
+  #ask(request, rows) {
+    return this.#coprocess.ask({ ...request, session: this.#session }, rows);
   }
 }

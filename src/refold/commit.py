@@ -1,6 +1,6 @@
 """Committing: the operations due on a log as it stands, worked out until nothing is due."""
 
-from refold.events import CompactionPrune, Event, Replacement, ToolResult, TurnEnd, TurnStart
+from refold.events import Block, CompactionPrune, Event, Replacement, ToolResult, TurnEnd, TurnStart
 from refold.reducer import DshEstimator, Operation, Reducer, View
 
 
@@ -9,16 +9,18 @@ class Commit:
 
     A plan targets a node at most once; a later part of a policy may take up what an earlier one has cut at the next
     pre-step. Nothing stands between here and that pre-step, so the plan is asked again until it is empty: the log that
-    comes out has nothing due. `view` is the view of that log, `written[i]` the seq
-    of the replacement that commits operation i. Shadow prices are by DSH's estimator for the log's
-    format `version`, whatever the reducer's meter.
+    comes out has nothing due. `view` is the view of that log, `written[i]` the seq of the
+    replacement that commits operation i, `contents` what stands in the end for each result that was on the surface.
+    Shadow prices are by DSH's estimator for the log's format `version`, whatever the reducer's meter.
     """
 
     def __init__(self, reducer: Reducer, view: View, version: int) -> None:
         self.operations: list[Operation] = []
         self.replacements: list[Replacement] = []
         self.written: list[int] = []
+        self.contents: dict[int, tuple[Block, ...]] = {}
         self.view = view
+        self._original: dict[int, int] = {}
         self._reducer, self._estimator = reducer, DshEstimator(version)
         closed = not view.turn_open
         operations = reducer.plan(view)
@@ -35,6 +37,9 @@ class Commit:
         before, time = operation.before, self.view.time
         price = self._estimator.message(before)
         self.operations.append(operation)
+        original = self._original.pop(operation.seq, operation.seq)
+        self._original[self.view.position + 1] = original
+        self.contents[original] = operation.content
         self.written.append(self.view.position + 1)
         self.replacements.append(Replacement(operation.seq, operation.content, price))
         self._fold(CompactionPrune(self.view.position, time, (operation.seq,), price))

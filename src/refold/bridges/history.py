@@ -6,14 +6,17 @@ the same answers.
 """
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
 from threading import Lock
 from typing import Any
+
+import msgspec
 
 from refold.bridges.untold import check
 from refold.events import Block, Event, FormatError, StepStart, ToolResult
 from refold.events.formats._conversation import Conversation, Request
-from refold.events.formats._messages import Message, Path
+from refold.events.formats._messages import Message, Path, native, parts
 from refold.reducer import Counted, Meter, Policy, Reducer, View, message_at
 
 KEPT = 8
@@ -25,59 +28,118 @@ Cuts = dict[int, ToolResult]
 Read = Callable[[Sequence[Any]], list[Message]]
 """The messages that native ones hold; `origin` starts with the place in the sequence. Raises FormatError."""
 
-Change = Callable[[Any, Path, Sequence[Block], Sequence[Block]], Any]
-"""A copy of a native message in which the content at the path, once read as some blocks, says others."""
+Change = Callable[[Any, Path, Sequence[Block]], Any]
+"""A copy of a native message in which the content at the path says these blocks."""
 
 
 class Fold:
-    """One list and what follows from it. A reader of a whole list never sees the difference to reading it in parts."""
+    """One list and what follows from it, whether it is read at once or part by part."""
 
     def __init__(self, reducer: Reducer) -> None:
         self.items: list[Any] = []
         self.told = Conversation("messages")
         self.cuts: Cuts = {}
-        self.ends_with_answer = False
+        self.answered = False  # the list ends with an answer, which a longer list may go on with
         self._reducer = reducer
         self._view = reducer.start()
 
     def begins(self, items: Sequence[Any]) -> bool:
-        """Can this fold be taken up by a longer list? Not where an answer might go on in it."""
+        """Does the longer list hold the very objects of this one, and begin a new message behind them?"""
         known = len(self.items)
-        same = known <= len(items) and all(one is other for one, other in zip(self.items, items, strict=False))
-        return same and not (self.ends_with_answer and known < len(items))
+        same = known <= len(items) and all(map(is_, self.items, items))
+        return same and not (self.answered and known < len(items))
 
     def extend(self, items: Sequence[Any], read: Read) -> None:
-        """Fold what the list holds beyond what is known. Raises FormatError."""
+        """Take over what the list holds beyond what is known. Raises FormatError."""
         known = len(self.items)
-        new = [_at(message, known) for message in read(items[known:])]
-        if not new:
-            return
-        if known and new[0].role == "system":
-            new[0] = copy.replace(new[0], role="developer")
+        new = [_moved(message, known) for message in read(items[known:])]
         first = next((message for message in new if message.role not in ("system", "developer")), None)
         if not self.told.said and first is not None and first.role == "tool":
             raise FormatError(
                 f"the list starts with a tool result (call id {first.call_id!r}) and holds no call for it: "
                 "pass the whole list, or cut it before an assistant message"
             )
+        if known and new and new[0].role == "system":  # it leads what is new, not the list
+            new[0] = msgspec.structs.replace(new[0], role="developer")
         self.told.ask(Request(messages=new, system=self.told.system, follows="what is known"))
         self.told.settle()
         self._view, self.cuts = self._folded(self.told.journal.events[self._view.position :])
-        self.items, self.ends_with_answer = list(items), new[-1].role == "assistant"
+        self.items = list(items)
+        self.answered = bool(new) and new[-1].role == "assistant"
 
     def asked(self) -> Cuts:
-        """The cuts in force for a model call made now. The call itself is not kept: the answer will tell of it."""
-        return self._folded(opened(self.told).journal.events[self._view.position :])[1]
+        """The cuts in force for a model call made now. Nothing of the call is kept: its answer will tell of it."""
+        trial = copy.copy(self.told)
+        trial.journal = copy.copy(trial.journal)
+        trial.journal.events, trial.journal.nodes = [*trial.journal.events], [*trial.journal.nodes]
+        trial.open_step()
+        return self._folded(trial.journal.events[self._view.position :])[1]
 
     def _folded(self, events: Sequence[Event]) -> tuple[View, Cuts]:
-        view, cuts = self._view, dict(self.cuts)
-        starts = [place for place, event in enumerate(events) if isinstance(event, StepStart)]
-        done = 0
-        for start in starts:
-            view = self._reducer.fold_all(view, events[done : start + 1])
-            done = start + 1
+        view, cuts, done = self._view, dict(self.cuts), 0
+        for start in [place for place, event in enumerate(events, 1) if isinstance(event, StepStart)]:
+            view = self._reducer.fold_all(view, events[done:start])
+            done = start
             for seq in view.enforced:
                 shown = message_at(view, seq)
-                assert isinstance(shown, ToolResult), "an operation targets a result"
+                assert isinstance(shown, ToolResult), "operations target results"
                 cuts[seq] = shown
         return self._reducer.fold_all(view, events[done:]), cuts
+
+
+class History:
+    """What a bridge is made of: a host's messages in, the messages for the model out.
+
+    `tells` names what the messages say beyond themselves (`usage`, `times`). `meter` is Counted() where none is given.
+    Raises PolicyError for a policy or meter that needs more than the messages tell.
+    """
+
+    def __init__(
+        self, policy: Policy, meter: Meter | None, read: Read, change: Change, tells: frozenset[str] = frozenset()
+    ) -> None:
+        meter = Counted() if meter is None else meter
+        check(policy, meter, tells)
+        self._reducer, self._read, self._change = Reducer(policy, meter, mode="derive"), read, change
+        self._folds: list[Fold] = []
+        self._lock = Lock()
+
+    def shown(self, items: Sequence[Any]) -> list[Any]:
+        """The list to send now; what no cut touches are the same objects. Raises FormatError for what is no message,
+        and for a list that starts with a tool result."""
+        with self._lock:
+            fold = next((fold for fold in self._folds if fold.begins(items)), None)
+            if fold is not None:
+                self._folds.remove(fold)
+        fold = fold or Fold(self._reducer)
+        fold.extend(items, self._read)
+        found = applied(items, fold.told, fold.asked(), self._change)
+        with self._lock:
+            self._folds = [fold, *self._folds[: KEPT - 1]]
+        return found
+
+
+def applied(items: Sequence[Any], told: Conversation, cuts: Cuts, change: Change) -> list[Any]:
+    """The list with what the cuts leave of its results."""
+    found = list(items)
+    for seq, shown in cuts.items():
+        before = told.journal.events[seq]
+        if isinstance(before, ToolResult) and before.content != shown.content:
+            place, *inner = told.origins[seq]
+            found[int(place)] = change(found[int(place)], tuple(inner), shown.content)
+    return found
+
+
+def change_json(value: Any, path: Path, content: Sequence[Block]) -> Any:
+    """Change for native messages that are JSON values."""
+    if not path:
+        return native(value, parts(value), content)
+    key = path[0]
+    if isinstance(value, Mapping):
+        return {**value, key: change_json(value[key], path[1:], content)}
+    return [change_json(each, path[1:], content) if at == key else each for at, each in enumerate(value)]
+
+
+def _moved(message: Message, places: int) -> Message:
+    if not message.origin:
+        return message
+    return msgspec.structs.replace(message, origin=(int(message.origin[0]) + places, *message.origin[1:]))

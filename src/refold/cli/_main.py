@@ -5,6 +5,7 @@ import sys
 import click
 
 from refold.cli.apply import apply
+from refold.cli.formats import formats
 from refold.cli.laws import laws
 from refold.cli.messages import messages
 from refold.cli.plan import plan
@@ -20,11 +21,11 @@ from refold.events import RefoldError
 def cli() -> None:
     """Which old tool results may a model stop seeing in full, and when?
 
-    SESSION is a session log: a file, a DSH session directory (its highest generation), or - for standard input.
+    SESSION is a session log or transcript: a file, a session directory, or - for standard input.
     """
 
 
-for command in (policies, view, plan, messages, apply, replay, laws, recall):
+for command in (policies, formats, view, plan, messages, apply, replay, laws, recall):
     cli.add_command(command)
 
 

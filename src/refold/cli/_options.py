@@ -14,6 +14,12 @@ meter = click.option(
     type=click.Choice(["dsh", "tiktoken", "usage"]),
     help="How tokens are counted. Default: dsh for DSH logs, elsewhere usage.",
 )
+transcript_format = click.option(
+    "--format", "format", metavar="F", help="Read SESSION as this format (see refold formats). Default: by its content."
+)
+chosen = click.option(
+    "--session", "chosen", metavar="ID", help="One of several sessions in SESSION. Default: the main one."
+)
 max_line = click.option(
     "--max-line", type=click.IntRange(min=1), default=64 << 20, show_default=True, help="Longest line read, in bytes."
 )

@@ -7,12 +7,18 @@ import click
 
 from refold.cli._policy import policy_of
 from refold.events import Event, Log, LogError, SurfaceError
-from refold.files import open_log
 from refold.reducer import Counted, Dsh, Meter, Mode, Reducer, Reported, View
+from refold.transcripts import open_session
 
 
-def opened(session: str, max_line: int, blocks: Iterable[bytes] | None = None) -> Log:
-    return open_log(session, max_line=max_line, blocks=blocks)
+def opened(
+    session: str,
+    max_line: int,
+    format: str | None = None,
+    chosen: str | None = None,
+    blocks: Iterable[bytes] | None = None,
+) -> Log:
+    return open_session(session, format=format, chosen=chosen, max_line=max_line, blocks=blocks)
 
 
 def told(log: Log) -> Iterator[Event]:

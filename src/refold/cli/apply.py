@@ -1,5 +1,6 @@
 """`refold apply`: the log with its operations committed, valid for the harness that wrote it."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -10,24 +11,42 @@ from refold.cli._session import about, folded, opened, reducer_for
 from refold.commit import Commit
 from refold.events import append_replacements
 from refold.files import at_rest, save
+from refold.transcripts import rewritten
 
 
 @click.command()
 @options.session
 @click.option("-o", "--output", required=True, metavar="OUT", help="The file to write.")
 @click.option("--force", is_flag=True, help="Overwrite OUT if it exists.")
+@options.transcript_format
 @options.policy("keep3")
 @options.meter
 @options.max_line
 @options.as_json
-def apply(session: str, output: str, force: bool, policy: str, meter: str | None, max_line: int, as_json: bool) -> None:
-    """Write SESSION to OUT with the operations that are due appended to it. SESSION itself is never changed."""
+def apply(
+    session: str,
+    output: str,
+    force: bool,
+    format: str | None,
+    policy: str,
+    meter: str | None,
+    max_line: int,
+    as_json: bool,
+) -> None:
+    """Write SESSION to OUT with its due operations committed. SESSION itself is never changed.
+
+    A DSH log grows by events; in a list of messages only the contents that are cut differ.
+    """
     with at_rest(session) as blocks:
-        log = opened(session, max_line, blocks())
+        log = opened(session, max_line, format, blocks=blocks())
         reducer = reducer_for(log, policy, meter, "commit")
         commit = Commit(reducer, folded(reducer, log), log.version)
         notes: list[str] = []
-        written = append_replacements(blocks, commit.replacements, name=session, max_line=max_line, notes=notes)
+        written: Iterable[bytes]
+        if log.format == "dsh":
+            written = append_replacements(blocks, commit.replacements, name=session, max_line=max_line, notes=notes)
+        else:
+            written = [rewritten(b"".join(blocks()), session, log.format, commit.contents)]
         save(output, written, force=force, original=session)
         for note in notes:
             click.echo(f"refold: {session}: {note}", err=True)

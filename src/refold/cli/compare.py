@@ -1,4 +1,4 @@
-"""`refold compare`: sessions through one policy after another, what each would have cost, and what it would have hurt."""
+"""`refold compare`: sessions through one policy after another: what each would have cost, and what it would hurt."""
 
 import os
 from typing import Any

@@ -14,6 +14,8 @@ from refold.reducer import Mode
 
 @click.command()
 @options.session
+@options.transcript_format
+@options.chosen
 @click.option("--at", type=click.IntRange(min=0), metavar="SEQ", help="As they stood just before the event SEQ.")
 @options.policy("none")
 @options.meter
@@ -21,10 +23,18 @@ from refold.reducer import Mode
 @options.max_line
 @options.as_json
 def messages(
-    session: str, at: int | None, policy: str, meter: str | None, mode: Mode, max_line: int, as_json: bool
+    session: str,
+    format: str | None,
+    chosen: str | None,
+    at: int | None,
+    policy: str,
+    meter: str | None,
+    mode: Mode,
+    max_line: int,
+    as_json: bool,
 ) -> None:
     """Show the messages that a model would be sent."""
-    log = opened(session, max_line)
+    log = opened(session, max_line, format, chosen)
     reducer = reducer_for(log, policy, meter, mode)
     events = told(log) if at is None else takewhile(lambda event: event.seq + event.width <= at, told(log))
     with located(log):

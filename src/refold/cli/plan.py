@@ -14,14 +14,25 @@ from refold.reducer import Message, Mode, Operation
 
 @click.command()
 @options.session
+@options.transcript_format
+@options.chosen
 @options.policy("keep3")
 @options.meter
 @options.mode("commit")
 @options.max_line
 @options.as_json
-def plan(session: str, policy: str, meter: str | None, mode: Mode, max_line: int, as_json: bool) -> None:
+def plan(
+    session: str,
+    format: str | None,
+    chosen: str | None,
+    policy: str,
+    meter: str | None,
+    mode: Mode,
+    max_line: int,
+    as_json: bool,
+) -> None:
     """Show the operations that are due now, before the next step of SESSION."""
-    log = opened(session, max_line)
+    log = opened(session, max_line, format, chosen)
     reducer = reducer_for(log, policy, meter, mode)
     view = folded(reducer, log)
     operations = reducer.plan(view)

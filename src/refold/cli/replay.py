@@ -17,6 +17,8 @@ from refold.replay import replay as replayed
 
 @click.command()
 @options.session
+@options.transcript_format
+@options.chosen
 @click.option(
     "--policy", "policies", multiple=True, default=("keep3",), show_default=True, metavar="P", help="Repeatable."
 )
@@ -25,10 +27,17 @@ from refold.replay import replay as replayed
 @options.max_line
 @options.as_json
 def replay(
-    session: str, policies: tuple[str, ...], meter: str | None, mode: Mode, max_line: int, as_json: bool
+    session: str,
+    format: str | None,
+    chosen: str | None,
+    policies: tuple[str, ...],
+    meter: str | None,
+    mode: Mode,
+    max_line: int,
+    as_json: bool,
 ) -> None:
     """Replay SESSION and show, for each step, the prompt's tokens, what is cut, and how much of it stays cached."""
-    log = opened(session, max_line)
+    log = opened(session, max_line, format, chosen)
     reducers = [reducer_for(log, policy, meter, mode) for policy in policies]
     events = tuple(told(log))
     runs = []

@@ -13,14 +13,25 @@ from refold.reducer import Mode, Reducer, View, frozen, results, surface_seqs
 
 @click.command()
 @options.session
+@options.transcript_format
+@options.chosen
 @options.policy("keep3")
 @options.meter
 @options.mode("commit")
 @options.max_line
 @options.as_json
-def view(session: str, policy: str, meter: str | None, mode: Mode, max_line: int, as_json: bool) -> None:
+def view(
+    session: str,
+    format: str | None,
+    chosen: str | None,
+    policy: str,
+    meter: str | None,
+    mode: Mode,
+    max_line: int,
+    as_json: bool,
+) -> None:
     """Show what the reducer derives from SESSION as it stands."""
-    log = opened(session, max_line)
+    log = opened(session, max_line, format, chosen)
     reducer = reducer_for(log, policy, meter, mode)
     facts = _facts(reducer, folded(reducer, log))
     if as_json:

@@ -7,7 +7,8 @@ PAGE: Final = r"""<!doctype html>
 <head>
 <meta charset=utf-8>
 <meta name=viewport content="width=device-width,initial-scale=1">
-<meta http-equiv=Content-Security-Policy content="default-src 'none';style-src 'unsafe-inline';script-src 'unsafe-inline'">
+<meta http-equiv=Content-Security-Policy
+content="default-src 'none';style-src 'unsafe-inline';script-src 'unsafe-inline'">
 <title>refold compare: @TITLE@</title>
 <style>
 :root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--soft:#59636e;--line:#d8dee4;--read:#9db8d9;--new:#3f6fae;
@@ -27,7 +28,7 @@ padding:5px 10px}
 button{cursor:pointer}select{max-width:100%}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{padding:5px 10px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
+th,td{padding:4px 8px;font-size:14px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
 th:first-child{text-align:left}thead th{color:var(--soft);font-weight:600}
 #needs td:last-child,#needs th:last-child{text-align:left;white-space:normal;overflow-wrap:anywhere}
 svg{width:100%;height:auto;display:block}
@@ -62,8 +63,8 @@ again</span><span><i style="background:var(--cut)"></i>cut here</span></div>
 <div id=chart></div>
 <p id=call aria-live=polite></p>
 <h2>Cuts that were needed again</h2>
-<div class=wide><table id=needs><thead><tr><th scope=col>result<th scope=col>tool<th scope=col>tokens<th scope=col>answer
-<th scope=col>sign<th scope=col>shown by</tr></thead><tbody></tbody></table></div>
+<div class=wide><table id=needs><thead><tr><th scope=col>result<th scope=col>tool<th scope=col>tokens
+<th scope=col>answer<th scope=col>sign<th scope=col>shown by</tr></thead><tbody></tbody></table></div>
 <script type=application/json id=data>@DATA@</script>
 <script>
 "use strict";
@@ -79,7 +80,8 @@ const bar=Math.max(1,step*.8),tall=tokens=>(high-30)*tokens/most;
 const chart=svg("svg",{viewBox:`0 0 ${wide} ${high+24}`,role:"img","aria-label":"Tokens of each call"});
 for(const share of [0,.5,1]){const y=high-tall(most*share);
 chart.append(svg("line",{class:"grid",x1:left,x2:wide,y1:y,y2:y}));
-const label=svg("text",{class:"axis",x:left-8,y:y+4,"text-anchor":"end"});label.textContent=number(Math.round(most*share));
+const label=svg("text",{class:"axis",x:left-8,y:y+4,"text-anchor":"end"});
+label.textContent=number(Math.round(most*share));
 chart.append(label)}
 one.beats.forEach((beat,at)=>{const[turn,number_,prompt,read,again,cuts]=beat,x=left+at*step;let y=high;
 for(const[kind,tokens]of[["read",read],["again",again],["new",Math.max(0,prompt-read-again)]]){
@@ -96,9 +98,12 @@ $("call").textContent=`${one.name}: ${one.ratio.toFixed(3)} of never cutting`;
 $("needs").tBodies[0].replaceChildren(...one.needs.map(([result,tool,answer,sign,shown,freed])=>{
 const line=document.createElement("tr");for(const value of[result,tool,number(freed),answer,sign,shown]){
 const cell=document.createElement("td");cell.textContent=value;line.append(cell)}return line}))}
-function choose(){const kept=$("policy").value||"0";fill($("policy"),sessions[$("session").value].policies.map(one=>one.name));
+function choose(){const kept=$("policy").value||first(sessions[0]);
+fill($("policy"),sessions[$("session").value].policies.map(one=>one.name));
 $("policy").value=kept;draw()}
-if(sessions.length){fill($("session"),sessions.map(each=>`${each.name} (${each.model||"model unknown"}, ${each.rules})`));
+const first=one=>Math.max(0,one.policies.findIndex(each=>each.beats.some(beat=>beat[5].length)));
+if(sessions.length){
+fill($("session"),sessions.map(each=>`${each.name} (${each.model||"model unknown"}, ${each.rules})`));
 $("session").addEventListener("change",choose);$("policy").addEventListener("change",draw);choose()}
 $("theme").addEventListener("click",()=>{const now=document.documentElement.dataset.theme||
 (matchMedia("(prefers-color-scheme:dark)").matches?"dark":"light");

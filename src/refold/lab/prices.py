@@ -96,7 +96,7 @@ def prices_of(model: str, time: int = 0) -> Prices:
 def _kept(library: Any, model: str, when: datetime) -> Prices:
     def nano(**used: int) -> int:
         usage = library.Usage(input_tokens=1000, **used)
-        return round(library.calc_price(usage, _bare(model), genai_request_timestamp=when).total_price * 1_000_000)
+        return int(library.calc_price(usage, _bare(model), genai_request_timestamp=when).total_price * 1_000_000)
 
     try:
         plain = nano()

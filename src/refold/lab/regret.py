@@ -86,9 +86,7 @@ class Record:
         for block in event.content:
             if isinstance(block, ToolUse):
                 touched = touches(block.name, block.arguments)
-                asked = _Asked(
-                    event.seq, block.name, block.arguments, results.get((event.seq, block.id), ""), touched
-                )
+                asked = _Asked(event.seq, block.name, block.arguments, results.get((event.seq, block.id), ""), touched)
                 self._asked.append(asked)
                 self._again.setdefault((block.name, block.arguments), []).append(asked)
 

@@ -43,7 +43,7 @@ def _row(line: Row) -> str:
     return f"<tr><th scope=row>{html.escape(line.policy)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
-WIDE, HIGH, LEFT, LOW = 640, 320, 52, 40
+WIDE, HIGH, LEFT, LOW = 900, 340, 52, 40
 
 
 def _plot(lines: Sequence[Row]) -> str:
@@ -56,7 +56,7 @@ def _plot(lines: Sequence[Row]) -> str:
         return round((HIGH - LOW) * (top - cost) / (top - bottom), 1)
 
     def across(regret: float) -> float:
-        return round(LEFT + (WIDE - LEFT - 130) * regret / most, 1)
+        return round(LEFT + (WIDE - LEFT - 120) * regret / most, 1)
 
     parts = [f'<line class=grid x1={LEFT} x2={WIDE} y1="{down(1)}" y2="{down(1)}"/>']
     parts.append(f'<text class=axis x={LEFT - 6} y="{down(1) + 4}" text-anchor=end>1.00</text>')
@@ -64,18 +64,21 @@ def _plot(lines: Sequence[Row]) -> str:
         parts.append(f'<text class=axis x={LEFT - 6} y="{down(cost) + 4}" text-anchor=end>{cost:.2f}</text>')
     for regret in (0, most):
         parts.append(f'<text class=axis x="{across(regret)}" y="{HIGH - 18}" text-anchor=middle>{regret}</text>')
-    parts.append(f'<text class=axis x="{(WIDE + LEFT) // 2}" y="{HIGH - 2}" text-anchor=middle>cuts needed again</text>')
+    parts.append(f'<text class=axis x="{WIDE // 2}" y="{HIGH - 2}" text-anchor=middle>cuts needed again</text>')
+    points: dict[tuple[float, float], list[str]] = {}
+    for line in lines:
+        points.setdefault((across(line.regret), down(line.cost_ratio)), []).append(html.escape(line.policy))
     taken: list[tuple[float, float]] = []
-    for line in sorted(lines, key=lambda line: line.cost_ratio):
-        x, y = across(line.regret), down(line.cost_ratio)
-        label = y
-        while any(abs(label - other) < 13 and abs(x - at) < 120 for at, other in taken):
-            label -= 13
+    for (x, y), names in sorted(points.items(), key=lambda point: point[0][1]):
+        label = next(y + step for step in (0, 14, -14, *range(28, 500, 14)) if _is_free(x, y + step, taken))
         taken.append((x, label))
-        name = html.escape(line.policy)
-        parts.append(f'<circle class=dot cx="{x}" cy="{y}" r=5><title>{name}: {line.cost_ratio:.3f}</title></circle>')
-        parts.append(f'<text class=name x="{x + 9}" y="{round(label + 4, 1)}">{name}</text>')
+        parts.append(f'<circle class=dot cx="{x}" cy="{y}" r=5><title>{", ".join(names)}</title></circle>')
+        parts.append(f'<text class=name x="{x + 9}" y="{round(label + 4, 1)}">{", ".join(names)}</text>')
     return f'<svg viewBox="0 0 {WIDE} {HIGH}" role=img aria-label="Cost against regret">{"".join(parts)}</svg>'
+
+
+def _is_free(x: float, y: float, taken: Sequence[tuple[float, float]]) -> bool:
+    return not any(abs(y - other) < 13 and abs(x - at) < 120 for at, other in taken)
 
 
 def _session(each: Compared) -> dict[str, Any]:

@@ -15,7 +15,7 @@ END = 1 << 40
 
 
 class Touch(msgspec.Struct, frozen=True):
-    """One file that a call reads or writes, by the path as it was given; lines `first` to `last` from 1, END for all."""
+    """A file that a call reads or writes, by the path as it was given; lines `first` to `last` from 1, END for all."""
 
     path: str
     writes: bool

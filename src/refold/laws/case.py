@@ -4,7 +4,7 @@ from functools import cached_property
 
 from refold.events import Block, Event, RefoldError
 from refold.laws.live import Run, play
-from refold.laws.script import Script
+from refold.laws.script import Blocked, Script
 from refold.prompt import prompt_bytes
 from refold.reducer import Dsh, Message, Meter, Mode, Policy, Reducer, View
 from refold.reducer._queue import cut_content
@@ -42,6 +42,13 @@ class Case:
     def derive(self) -> Run:
         """A live run whose host writes nothing."""
         return play(self.script, self.reducer("derive"))
+
+    @cached_property
+    def commit_late(self) -> Run:
+        """As `commit`, but nothing is committed in a pre-step that is blocked."""
+        if not any(isinstance(act, Blocked) for act in self.script.acts):
+            return self.commit
+        return play(self.script, self.reducer("commit"), asks_early=False)
 
     @cached_property
     def uncut(self) -> Run:

@@ -151,10 +151,14 @@ class Provider:
 
 
 class Host:
-    """One session under way. `order` picks the order in which the results of parallel calls are logged."""
+    """One session under way.
 
-    def __init__(self, reducer: Reducer, script: Script, order: int = 0) -> None:
-        self.reducer, self.script, self.order = reducer, script, order
+    `order` picks the order in which the results of parallel calls are logged. `asks_early` says that the host asks
+    refold, and commits, before it knows whether the pre-step will be blocked.
+    """
+
+    def __init__(self, reducer: Reducer, script: Script, order: int = 0, *, asks_early: bool = True) -> None:
+        self.reducer, self.script, self.order, self.asks_early = reducer, script, order, asks_early
         self.view = reducer.start()
         self.events: list[Event] = []
         self.views = [self.view]
@@ -225,7 +229,8 @@ class Host:
                 self._end_turn(reason)
             case Blocked():
                 self._start_turn()
-                self._consult()
+                if self.asks_early:
+                    self._consult()
                 self._end_turn("blocked")
             case Rewrite() | Compact():
                 self._replace(act)
@@ -479,9 +484,9 @@ def committed(operation: Operation, seq: int, time: int) -> ToolResult:
     )
 
 
-def play(script: Script, reducer: Reducer, order: int = 0) -> Run:
+def play(script: Script, reducer: Reducer, order: int = 0, *, asks_early: bool = True) -> Run:
     """Play a whole script."""
-    host = Host(reducer, script, order)
+    host = Host(reducer, script, order, asks_early=asks_early)
     for act in script.acts:
         host.play(act)
     return host.run()

@@ -1,8 +1,8 @@
 """A scripted session: what a user, a model, tools and other plugins do, without the seqs a log gives it.
 
 The same script can be played by hosts that use refold differently (`refold.laws.live`). Places are named by position
-on the surface, which every host agrees on, and counted round: the 7th of 5 results is the 2nd, and the one before the 1st is the last. Texts are named by
-the unit they repeat, so that a script stays short to read however long its texts are.
+on the surface, which every host agrees on, and counted round: the 7th of 5 results is the 2nd, and number -1 the last.
+Texts are named by the unit they repeat, so that a script stays short to read however long its texts are.
 """
 
 from functools import lru_cache

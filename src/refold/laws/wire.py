@@ -134,10 +134,9 @@ def _only_deleted(seq: int, block: Block, before: tuple[Block, ...]) -> None:
 
 
 def steady(made: tuple[Request, ...]) -> None:
-    """An entry changes from whole to shaped and never again: what was left behind never comes back."""
+    """Each block changes once, from whole to shaped: a message has no more forms, and none that it left comes back."""
     now: dict[tuple[int, bytes], bytes] = {}
     left: dict[tuple[int, bytes], set[bytes]] = {}
-    blocks: dict[tuple[int, bytes], int] = {}
     for request in made:
         sent = {message.seq: _text(message) for message in request.sent}
         for message in request.plain:
@@ -146,8 +145,7 @@ def steady(made: tuple[Request, ...]) -> None:
             before = now.get(key, key[1])
             if shown != before:
                 left.setdefault(key, set()).add(before)
-                blocks[key] = len(message.content)
-                if shown in left[key] or len(left[key]) > blocks[key]:
+                if shown in left[key] or len(left[key]) > max(1, len(message.content)):
                     raise LawBroken("steady", f"message {message.seq} changed from shaped to something else")
             now[key] = shown
 

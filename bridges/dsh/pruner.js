@@ -1,0 +1,163 @@
+// Keeps one `refold serve` running and asks it before each step. Whatever goes wrong, the agent goes on unpruned.
+
+import { commit } from "./core.js";
+import { Coprocess, Ended, Refused } from "./coprocess.js";
+import { Mirror } from "./mirror.js";
+
+const PROTOCOL = 1;
+const HUNG_MS = 30_000;
+const LONGEST_REST_MS = 300_000;
+
+export class Pruner {
+  on = true;
+  #config;
+  #say;
+  #coprocess = null;
+  #mirrors = new WeakMap();
+  #facts = null; // what the co-process said of itself
+  #down = null; // why no session is pruned now, null while they are
+  #failures = 0;
+  #restart = null;
+  #lateSince = null;
+  #refused = new WeakMap(); // sessions that are not pruned, and why
+  #said = new Set();
+
+  /** `say(line)` reaches the user. */
+  constructor(config, say) {
+    this.#config = config;
+    this.#say = say;
+  }
+
+  start() {
+    const { command, policy, meter } = this.#config;
+    this.#mirrors = new WeakMap();
+    this.#lateSince = this.#facts = null;
+    this.#coprocess = new Coprocess(command, (reason) => this.#ended(reason));
+    this.#coprocess.ask({ op: "hello", protocol: PROTOCOL, policy, meter }).then(
+      (facts) => {
+        this.#facts = facts;
+      },
+      (error) => {
+        if (error instanceof Refused) this.#giveUp(error.message);
+      },
+    );
+  }
+
+  stop() {
+    clearTimeout(this.#restart);
+    const coprocess = this.#coprocess;
+    this.#coprocess = null;
+    coprocess?.kill();
+  }
+
+  /** Append what is due to the session's log. Never throws, and takes little more than the time it may wait. */
+  async preStep(session, signal) {
+    if (!this.on || signal?.aborted || this.#refused.has(session) || this.#coprocess === null) return;
+    if (this.#lateSince !== null) {
+      if (Date.now() - this.#lateSince > HUNG_MS) this.#coprocess.kill();
+      return;
+    }
+    try {
+      const mirror = this.#mirror(session);
+      const operations = await this.#inTime(mirror.plan());
+      if (operations === null || signal?.aborted) return;
+      for (const operation of operations) commit(session, mirror.log, operation);
+      this.#down = null;
+      this.#failures = 0;
+    } catch (error) {
+      this.#failed(session, error);
+    }
+  }
+
+  /** Something was appended to the session's log. */
+  observe(session) {
+    const mirror = this.#mirrors.get(session);
+    if (this.on && mirror !== undefined) mirror.catchUp().catch((error) => this.#failed(session, error));
+  }
+
+  forget(session) {
+    this.#mirrors.get(session)?.close();
+    this.#mirrors.delete(session);
+  }
+
+  /** Begin again, also with sessions that were given up. */
+  turnOn() {
+    this.on = true;
+    this.#refused = new WeakMap();
+    this.#said.clear();
+  }
+
+  /** One line for the user about one session. */
+  async status(session) {
+    if (!this.on) return "off";
+    const why = this.#refused.get(session) ?? this.#down;
+    if (why !== null) return `on, but results are left whole: ${why}`;
+    try {
+      const view = await this.#inTime(this.#mirror(session).status());
+      if (view === null) return `on, but results are left whole: ${this.#down}`;
+      const { refold, policy, meter } = this.#facts;
+      const counts = Object.entries(view.results).map(([state, count]) => `${count} ${state}`);
+      const gate = view.latch === null ? "" : `, gate open since ${view.latch.tokens} tokens`;
+      return `on, refold ${refold}, policy ${policy}, meter ${meter}; ${view.tokens} tokens${gate}; results: ${counts.join(", ") || "none"}`;
+    } catch (error) {
+      this.#failed(session, error);
+      return `on, but results are left whole: ${error.message}`;
+    }
+  }
+
+  #mirror(session) {
+    let mirror = this.#mirrors.get(session);
+    if (mirror === undefined) {
+      mirror = new Mirror(this.#coprocess, session);
+      this.#mirrors.set(session, mirror);
+    }
+    return mirror;
+  }
+
+  /** What the promise resolves to, null where that takes longer than may be waited. */
+  async #inTime(work) {
+    const { waitMs } = this.#config;
+    let timer;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, waitMs, null);
+    });
+    const outcome = await Promise.race([work, late]).finally(() => clearTimeout(timer));
+    if (outcome !== null) return outcome;
+    this.#trouble(`no answer within ${waitMs} ms`);
+    const coprocess = this.#coprocess;
+    this.#lateSince = Date.now();
+    const arrived = () => {
+      if (coprocess === this.#coprocess) this.#lateSince = null;
+    };
+    work.then(arrived, arrived);
+    return null;
+  }
+
+  #failed(session, error) {
+    if (error instanceof Ended) return; // told by #ended; every other failure concerns this session alone
+    if (session !== undefined) this.#refused.set(session, error.message);
+    if (this.#said.has(error.message)) return;
+    this.#said.add(error.message);
+    this.#say(`session ${session?.id}: tool results are left whole from here on: ${error.message}`);
+  }
+
+  #ended(reason) {
+    if (this.#coprocess === null) return;
+    this.#coprocess = null;
+    this.#trouble(reason);
+    this.#failures += 1;
+    const rest = this.#failures === 1 ? 0 : Math.min(1000 * 2 ** (this.#failures - 2), LONGEST_REST_MS);
+    this.#restart = setTimeout(() => this.start(), rest);
+    this.#restart.unref();
+  }
+
+  #giveUp(reason) {
+    this.#trouble(reason);
+    this.stop();
+  }
+
+  #trouble(reason) {
+    if (this.#down === null) this.#say(`tool results are left whole: ${reason}`);
+    this.#down = reason;
+  }
+}
