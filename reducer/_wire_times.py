@@ -31,7 +31,7 @@ class Times:
         self.nodes: tuple[Node, ...] = nodes
         self.now = view.steps + (not view.step_open)
         self.births = _births(nodes)
-        self.loops, self.starts = _loops(nodes, view.turn, self.now)
+        self.loops, self.starts = _loops(nodes, self.births, view.turn, self.now)
         self._slots: tuple[int, ...] = slots
         self._end = len(view.slots)
         # What was replaced may have been an entry. A result only ever replaces a result.
@@ -94,9 +94,9 @@ def _births(nodes: Sequence[Node]) -> list[int]:
     return births
 
 
-def _loops(nodes: Sequence[Node], turn_now: int, now: int) -> tuple[list[int], list[int]]:
-    loops = [-1] * len(nodes)
-    starts: list[int] = []
+def _loops(nodes: Sequence[Node], births: Sequence[int], turn_now: int, now: int) -> tuple[list[int], list[int]]:
+    """The loop of each node, and each loop's first request: it begins with what the user said for that turn."""
+    loops, starts = [-1] * len(nodes), []
     turn, asked = -1, -1
 
     def begin(first_request: int) -> None:
@@ -106,7 +106,8 @@ def _loops(nodes: Sequence[Node], turn_now: int, now: int) -> tuple[list[int], l
     for place, node in enumerate(nodes):
         message = node.message
         if isinstance(message, UserMessage):
-            asked = place if asked < 0 else asked
+            if asked < 0 or births[place] != births[asked]:
+                asked = place
         elif isinstance(message, AssistantMessage | ToolResult):
             if asked >= 0 and message.turn > turn and isinstance(message, AssistantMessage):
                 begin(node.steps)

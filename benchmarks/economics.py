@@ -1,0 +1,215 @@
+"""The tables of docs/economics.md, from real sessions: python benchmarks/economics.py DATA
+
+DATA is a folder of transcripts, one folder a format. Every table between two marks in the page is written anew; what
+was written by hand stays.
+"""
+
+import json
+import re
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from refold.events import AssistantMessage, Event, RefoldError, StepStart, ToolResult, ToolUse
+from refold.events.formats import Source, read
+from refold.lab.calls import calls
+from refold.lab.compare import Compared, Contender, compare, debt_for
+from refold.lab.hindsight import best_subset, chances, hindsight
+from refold.lab.ledger import Ledger, Prices, Rules
+from refold.lab.peers import PEERS, swe_agent
+from refold.lab.prediction import predictions
+from refold.lab.prices import rules_for
+from refold.lab.providers import RULES
+from refold.lab.regret import SIGNALS, Cut, Need, Record, said
+from refold.lab.remembered import METER
+from refold.lab.sizes import fitted
+from refold.lab.totals import Row, rows
+from refold.reducer import Part, Policy, Reducer
+from refold.reducer.how import HeadTail
+from refold.reducer.presets import keep3, none
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "economics.md"
+LABELS = ROOT / "tests" / "data" / "regret" / "labels.json"
+LEAST_CALLS = 20
+PRICES = (Prices(100, 1250), Prices(25, 1250))
+
+Named = tuple[str, str, tuple[Event, ...]]
+
+
+def fixed(policy: Policy) -> Callable[[Prices, Rules], Policy]:
+    return lambda prices, rules: policy
+
+
+def ends(head: int, tail: int) -> Callable[[Prices, Rules], Policy]:
+    """`debt` with head and tail in place of the summary."""
+
+    def make(prices: Prices, rules: Rules) -> Policy:
+        part = debt_for(prices, rules).parts[0]
+        return Policy("debt", (Part("debt", part.when, part.which, part.ripe, HeadTail(head, tail)),))
+
+    return make
+
+
+CONTENDERS = (
+    Contender("none", fixed(none())),
+    Contender("debt", debt_for),
+    Contender("debt, head 1,000 and tail 250", ends(1000, 250)),
+    Contender("debt, head 4,096 and tail 1,024", ends(4096, 1024)),
+    Contender("keep3", fixed(keep3())),
+    *(Contender(name, fixed(make())) for name, make in PEERS.items()),
+    Contender("swe-agent:polling=25", fixed(swe_agent(polling=25))),
+)
+
+
+def sessions(data: Path) -> Iterator[Named]:
+    """Format, name and events of every session that can be read."""
+    for path in sorted(path for path in data.rglob("*") if path.is_file()):
+        folder = path.relative_to(data).parts[0]
+        try:
+            found = read(Source(path.read_bytes(), path.name))
+        except RefoldError:
+            continue
+        for session in found:
+            name = path.stem if len(found) == 1 else f"{path.stem}#{session.id}"
+            yield folder, name, session.events
+
+
+def rules_of(folder: str, events: Sequence[Event]) -> Rules:
+    model = next((event.model for event in events if isinstance(event, AssistantMessage) and event.model), "")
+    return RULES["kimi"] if folder == "kimi_cli" else rules_for(model)
+
+
+def predicted(found: Sequence[Named]) -> str:
+    errors: dict[str, list[int]] = {}
+    for folder, _, events in found:
+        rules = rules_of(folder, events)
+        provider = re.split("-", rules.name)[0]
+        errors.setdefault(provider, []).extend(abs(each.error) for each in predictions(events, rules))
+    lines = ["| provider | calls | median error | within 256 | worst |", "|---|---|---|---|---|"]
+    for provider, each in sorted(errors.items(), key=lambda item: -len(item[1])):
+        if each:
+            close = sum(error <= 256 for error in each)
+            lines.append(f"| {provider} | {len(each)} | {statistics.median(each):,.0f} | {close} | {max(each):,} |")
+    return "\n".join(lines)
+
+
+def compared(found: Sequence[Named], prices: Prices) -> list[tuple[str, Compared]]:
+    results = []
+    for folder, name, events in found:
+        print(f"  {prices.read / 1000} {name}", file=sys.stderr, flush=True)
+        results.append((folder, compare(name, events, CONTENDERS, prices, rules_of(folder, events))))
+    return results
+
+
+def table(lines: Sequence[Row]) -> str:
+    head = "| policy | of none | worst | best | of hindsight | cuts | rewritten | needed again | its tokens |"
+    made = [head, "|---" * 9 + "|"]
+    for line in lines:
+        best = "-" if line.hindsight_ratio is None else f"{line.hindsight_ratio:.3f}"
+        made.append(
+            f"| {line.policy} | {line.cost_ratio:.3f} | {line.worst_ratio:.3f} | {line.best_ratio:.3f} | {best} "
+            f"| {line.cuts:,} | {line.rewritten_tokens:,} | {line.regret:,} | {line.regret_tokens:,} |"
+        )
+    return "\n".join(made)
+
+
+def by_session(results: Sequence[tuple[str, Compared]]) -> str:
+    made = ["| session | calls | rules | debt of none | hindsight of none | debt of hindsight |", "|---" * 6 + "|"]
+    for _, each in results:
+        debt = next(outcome for outcome in each.outcomes if outcome.policy == "debt")
+        best = f"{each.hindsight / each.none:.3f}" if each.hindsight else "-"
+        off = f"{debt.cost / each.hindsight:.3f}" if each.hindsight else "-"
+        made.append(
+            f"| {each.session} | {each.calls} | {each.rules} | {debt.cost / each.none:.3f} | {best} | {off} |"
+        )
+    return "\n".join(made)
+
+
+def subsets(found: Sequence[Named]) -> str:
+    """What leaving a head of the queue whole would add, for the Claude Code sessions."""
+    made = ["| read price | hindsight of none | best-subset of none |", "|---|---|---|"]
+    for prices in PRICES:
+        total = first = second = 0
+        for folder, _, events in found:
+            rules = rules_of(folder, events)
+            base = calls(Reducer(none(), METER), events)
+            sizes = fitted(base)
+            ledger = Ledger(rules, sizes.shared)
+            options = chances(Reducer(debt_for(prices, rules), METER, "what-if"), events)
+            total += sum(_uncut(options, ledger, prices, sizes))
+            first += hindsight(options, ledger, prices, sizes).cost
+            second += best_subset(options, ledger, prices, sizes).cost
+        made.append(f"| {prices.read / 1000} | {first / total:.4f} | {second / total:.4f} |")
+    return "\n".join(made)
+
+
+def _uncut(options, ledger, prices, sizes):  # type: ignore[no-untyped-def]
+    for option in options:
+        charge, ledger = ledger.charge(sizes.scaled((option.call,))[0])
+        yield prices.cost(charge)
+
+
+def signals(found: Sequence[Named]) -> str:
+    """Precision and recall of each sign of regret on the cuts that were labelled by hand."""
+    labels = json.loads(LABELS.read_text("utf-8"))
+    events_of = {name: events for _, name, events in found}
+    judged: list[tuple[bool, dict[str, Need | None]]] = []
+    for name in sorted({label["session"] for label in labels}):
+        stem = Path(name).stem
+        events = next(events for session, events in events_of.items() if session.partition("#")[0] == stem)
+        record = Record(events)
+        for label in labels:
+            if label["session"] == name:
+                cut = labelled(events, label["result"], label["cut"])
+                found_by = {sign: record.need(cut, (sign,)) for sign in SIGNALS}
+                judged.append((label["needed"], {**found_by, "any": record.need(cut)}))
+    made = ["| signal | found | right | missed | precision | recall |", "|---|---|---|---|---|---|"]
+    for sign in (*SIGNALS, "any"):
+        found_all = sum(bool(by[sign]) for _, by in judged)
+        right = sum(needed and bool(by[sign]) for needed, by in judged)
+        wanted = sum(needed for needed, _ in judged)
+        precision = f"{right / found_all:.2f}" if found_all else "-"
+        made.append(f"| {sign} | {found_all} | {right} | {wanted - right} | {precision} | {right / wanted:.2f} |")
+    return "\n".join(made)
+
+
+def labelled(events: Sequence[Event], result: int, call: int) -> Cut:
+    """The cut that a label speaks of: the whole text of a result goes."""
+    answer: AssistantMessage | None = None
+    for event in events:
+        if isinstance(event, AssistantMessage):
+            answer = event
+        if isinstance(event, ToolResult) and event.seq == result and answer is not None:
+            uses = (block for block in answer.content if isinstance(block, ToolUse))
+            use = next(block for block in uses if block.id == event.call_id)
+            return Cut(result, call, use.name, use.arguments, said(event), 0)
+    raise SystemExit(f"no result at seq {result}: the labels are of other sessions")
+
+
+def main() -> None:
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    every = list(sessions(Path(sys.argv[1])))
+    long = [each for each in every if sum(isinstance(event, StepStart) for event in each[2]) >= LEAST_CALLS]
+    claude = [each for each in long if each[0] == "claude_code"]
+    tables = {"prediction": predicted(every), "signals": signals(every)}
+    for prices in PRICES:
+        results = compared(long, prices)
+        name = f"{prices.read / 1000:g}"
+        tables[f"claude {name}"] = table(rows([each for folder, each in results if folder == "claude_code"]))
+        tables[f"all {name}"] = table(rows([each for _, each in results]))
+        tables[f"sessions {name}"] = by_session(results)
+    tables["best-subset"] = subsets(claude)
+    page = PAGE.read_text("utf-8")
+    for name, made in tables.items():
+        mark = re.compile(rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
+        if not mark.search(page):
+            raise SystemExit(f"{PAGE} has no place for the table {name!r}")
+        page = mark.sub(lambda found, made=made: f"{found[1]}{made}\n{found[2]}", page)  # type: ignore[misc]
+    PAGE.write_text(page, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""A LangChain agent, run by LangChain itself: what its model is sent is what the state's messages say."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, BaseMessage, messages_to_dict
+from langchain_core.outputs import ChatResult
+from langgraph.checkpoint.memory import InMemorySaver
+
+from refold.bridges.langchain import RefoldMiddleware
+from refold.events.formats import langchain
+from refold.events.formats._source import Source
+from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, said, text_of, views
+
+pytestmark = pytest.mark.hosts
+THREAD: Any = {"configurable": {"thread_id": "1"}, "recursion_limit": 200}
+
+
+class Model(GenericFakeChatModel):
+    """LangChain's fake model; it keeps what it was sent, and dies once, before it answers call `dies`."""
+
+    sent: list[list[BaseMessage]]
+    dies: int = 0
+
+    def bind_tools(self, tools: Any, **settings: Any) -> "Model":
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **settings: Any) -> ChatResult:
+        self.sent.append(messages)
+        if len(self.sent) == self.dies:
+            raise KeyboardInterrupt
+        return super()._generate(messages, *args, **settings)
+
+
+def model(first: int, dies: int = 0) -> Model:
+    """Answers from call `first` on: a tool call each, and at last a text."""
+    answers = [
+        AIMessage("", tool_calls=[{"id": f"call-{step}", "name": "read_file", "args": {"step": step}}])
+        for step in range(first, STEPS)
+    ]
+    return Model(messages=iter([*answers, AIMessage("done")]), sent=[], dies=dies)
+
+
+def read_file(step: int) -> str:
+    """Read a file."""
+    return text_of(step)
+
+
+def agent(model: Model, saver: InMemorySaver) -> Any:
+    middleware = [RefoldMiddleware(POLICY)]
+    return create_agent(model, [read_file], system_prompt="You read.", middleware=middleware, checkpointer=saver)
+
+
+def listed(messages: Sequence[BaseMessage]) -> list[Any]:
+    assert messages[0].type == "system"
+    return said(langchain.messages(messages_to_dict(messages[1:]), (), pytest.fail))
+
+
+def logged(saver: InMemorySaver) -> list[list[Any]]:
+    state = saver.get(THREAD)["channel_values"]["messages"]
+    source = Source(json.dumps(messages_to_dict(state)).encode())
+    return prompts(langchain.read(source)[0].events)
+
+
+def texts(messages: Sequence[BaseMessage]) -> dict[str, str]:
+    return {message.tool_call_id: message.text for message in messages if message.type == "tool"}
+
+
+def test_every_call_is_sent_what_the_messages_of_the_state_say() -> None:
+    saver, fake = InMemorySaver(), model(1)
+    agent(fake, saver).invoke({"messages": [("user", PROMPT)]}, THREAD)
+
+    assert len(fake.sent) == STEPS
+    assert [listed(messages) for messages in fake.sent] == logged(saver)
+
+
+def test_a_large_result_is_sent_whole_three_times_and_those_of_before_the_gate_for_ever() -> None:
+    saver, fake = InMemorySaver(), model(1)
+    agent(fake, saver).invoke({"messages": [("user", PROMPT)]}, THREAD)
+    calls = [texts(messages) for messages in fake.sent]
+
+    assert {step: views(calls, step) for step in range(1, STEPS)} == {step: expected(step) for step in range(1, STEPS)}
+    kept = texts(saver.get(THREAD)["channel_values"]["messages"])
+    assert kept == {f"call-{step}": text_of(step) for step in range(1, STEPS)}
+
+
+def test_a_run_that_is_taken_up_by_a_new_process_goes_on_as_if_nothing_had_happened() -> None:
+    saver, before, after = InMemorySaver(), model(1, dies=RESTART), model(RESTART)
+    with pytest.raises(KeyboardInterrupt):
+        agent(before, saver).invoke({"messages": [("user", PROMPT)]}, THREAD)
+    agent(after, saver).invoke(None, THREAD)
+
+    assert len(before.sent) == RESTART
+    assert len(after.sent) == STEPS - RESTART + 1
+    assert [listed(messages) for messages in (*before.sent[:-1], *after.sent)] == logged(saver)
+    assert listed(before.sent[-1]) == listed(after.sent[0])
