@@ -45,14 +45,14 @@ class DshEstimator(msgspec.Struct, frozen=True, tag=True):
 
     def blocks(self, blocks: tuple[Block, ...]) -> int:
         """Raises FormatError for an Opaque block that holds no JSON."""
-        tokens = 0
+        tokens = FRAME_TOKENS * len(blocks)
         for block in blocks:
-            if isinstance(block, (Text, Reasoning)):
-                tokens += FRAME_TOKENS + _text(block.text)
-            elif isinstance(block, ToolUse):
-                tokens += FRAME_TOKENS + _text(block.name) + _text(block.arguments)
+            if type(block) is Text or type(block) is Reasoning:
+                tokens += _text(block.text)
+            elif type(block) is ToolUse:
+                tokens += _text(block.name) + _text(block.arguments)
             else:
-                tokens += self._json(block.json)
+                tokens += self._json(block.json) - FRAME_TOKENS
         return tokens
 
     def message(self, event: SurfaceEvent) -> int:

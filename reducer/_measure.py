@@ -82,20 +82,21 @@ class Dsh(msgspec.Struct, frozen=True, tag=True):
         state.meter_step = None
 
     def answered(self, state: State, event: AssistantMessage, tokens: int, unsent: int) -> None:
-        step = state.meter_step
-        if step is None or step[:2] != (event.turn, event.step):
+        step, header, usage = state.meter_step, state.header, event.usage
+        if step is None or step[1] != event.step or step[0] != event.turn:
             raise Refused(f"assistant/message at seq {event.seq} has no matching step/start")
-        reported = event.usage.total - unsent if event.usage is not None and state.header is not None else None
-        answer = tokens
-        if reported is not None and self.streams and event.sources is not None:
-            blocks = streamed(state, event)
-            answer = self.estimator.blocks(blocks) + 4 if blocks else 0
-        surface = (step[2] if self.streams else state.tokens) + answer
-        estimate = (state.header.tokens if state.header else 0) + surface
-        if reported is not None and reported >= estimate:
-            state.anchor = Anchor(state.header, surface, reported, "usage")
+        surface = state.tokens + tokens
+        if self.version < 2:
+            surface = step[2] + tokens
+            if usage is not None and header is not None and event.sources is not None:
+                blocks = streamed(state, event)
+                if blocks != event.content:
+                    surface = step[2] + (self.estimator.blocks(blocks) + 4 if blocks else 0)
+        estimate = surface + (header.tokens if header else 0)
+        if usage is not None and header is not None and usage.total - unsent >= estimate:
+            state.anchor = Anchor(header, surface, usage.total - unsent, "usage")
         else:
-            state.anchor = Anchor(state.header, surface, estimate, "estimated")
+            state.anchor = Anchor(header, surface, estimate, "estimated")
 
 
 class _Plain(msgspec.Struct, frozen=True, tag=True):
@@ -177,30 +178,24 @@ def streamed(state: State, event: AssistantMessage) -> tuple[Block, ...]:
     cited event that is no chunk of this step, a chunk of an unknown type, or a block of one that never ended.
     """
     chunks = _cited(state, event)
-    kinds = [type(chunk) for chunk in chunks]
-    if UnknownChunk in kinds:
-        raise Refused(f"assistant/message at seq {event.seq} cites a chunk of an unknown type")
-    ends = [chunks[place] for place in _places(kinds, BlockEnd)]
     blocks: dict[int, Block] = {}
-    for end in ends:
-        assert isinstance(end, BlockEnd)
-        blocks.setdefault(end.index, end.block)
-    for index in {chunk.index for chunk in chunks} - blocks.keys() - {-1}:
-        blocks[index] = _assembled(index, chunks)
-    finishes = [chunks[place] for place in _places(kinds, Finish)]
-    if finishes and isinstance(finishes[-1], Finish) and finishes[-1].reason.kind == "max-tokens":
+    finish = ""
+    for chunk in [chunk for chunk in chunks if type(chunk) in _TELLING]:
+        if isinstance(chunk, BlockEnd):
+            blocks.setdefault(chunk.index, chunk.block)
+        elif isinstance(chunk, Finish):
+            finish = chunk.reason.kind
+        else:
+            raise Refused(f"assistant/message at seq {event.seq} cites a chunk of an unknown type")
+    for index in {chunk.index for chunk in chunks}:
+        if index not in blocks and index != -1:
+            blocks[index] = _assembled(index, chunks)
+    if finish == "max-tokens":
         return tuple(block for block in blocks.values() if not isinstance(block, ToolUse))
     return tuple(blocks.values())
 
 
-def _places(kinds: list[type], kind: type) -> list[int]:
-    """Where a kind stands in the list, found in C."""
-    places: list[int] = []
-    place = -1
-    for _ in range(kinds.count(kind)):
-        place = kinds.index(kind, place + 1)
-        places.append(place)
-    return places
+_TELLING = frozenset((BlockEnd, Finish, UnknownChunk))
 
 
 def _assembled(index: int, chunks: tuple[Chunk, ...]) -> Block:
@@ -229,10 +224,10 @@ def _assembled(index: int, chunks: tuple[Chunk, ...]) -> Block:
 
 def _cited(state: State, event: AssistantMessage) -> tuple[Chunk, ...]:
     """The chunks the answer cites, in the order in which it cites them."""
-    sources, here = event.sources or (), (event.turn, event.step)
+    sources = event.sources or ()
     by_seq: dict[int, Chunk] = {}
     for run in state.pending:
-        if (run.turn, run.step) != here:
+        if run.step != event.step or run.turn != event.turn:
             continue
         if sources == tuple(range(run.seq, run.seq + len(run.chunks))):
             return run.chunks  # the usual case: an answer cites one whole run

@@ -5,6 +5,8 @@ ripe entries are a prefix, whose end moves in the fold: a plan only reads. A nod
 takes it away, and takes its share of every sum along.
 """
 
+from operator import sub
+
 from msgspec.structs import replace
 
 from refold.events import Block, Text, ToolResult
@@ -118,7 +120,7 @@ def holder(state: State, index: int, place: int) -> Node | None:
 
 
 def ripen(state: State, parts: tuple[Part, ...]) -> None:
-    """Move each queue's boundary to its first entry that is not ripe."""
+    """Move each queue's boundary to its first entry that is not ripe, after an odometer has moved."""
     for index, now in enumerate(state.parts):
         if now.boundary < now.end:
             _move_boundary(state, index, parts[index])
@@ -133,12 +135,11 @@ def trim(state: State) -> None:
 
 def _move_boundary(state: State, index: int, part: Part) -> None:
     now = state.parts[index]
-    odometers, meters = counters(state, now), part.ripe.odometers()
-    readings = tuple(reading(meter, odometers, now.samples) for meter in meters)
+    odometers = counters(state, now)
+    readings = [reading(meter, odometers, now.samples) for meter in part.ripe.odometers()]
     while now.boundary < now.end:
         entry = now.entries[now.boundary]
-        advances = tuple(shown - stamp for shown, stamp in zip(readings, entry.stamps, strict=True))
-        if not part.ripe.reached(advances):
+        if not part.ripe.reached(tuple(map(sub, readings, entry.stamps))):
             break
         now.since.append(state.steps)
         if holder(state, index, now.boundary):

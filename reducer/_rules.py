@@ -60,6 +60,7 @@ def turn_start(reducer: Rules, state: State, event: TurnStart) -> None:
     queue.sample(state, reducer.policy.parts)
     state.turn, state.turn_open, state.turn_has_call = event.turn, True, False
     _boundary(reducer, state, event)
+    queue.ripen(state, reducer.policy.parts)
 
 
 def turn_end(reducer: Rules, state: State, event: TurnEnd) -> None:
@@ -110,7 +111,6 @@ def _boundary(reducer: Rules, state: State, event: TurnStart | StepEnd) -> None:
         tokens = tokens_now(state)
         if tokens is not None and tokens >= line:
             queue.open_latch(state, reducer.policy.parts, index, Latch(event.seq, tokens))
-    queue.ripen(state, reducer.policy.parts)
 
 
 def overflow(reducer: Rules, state: State, event: Overflow) -> None:

@@ -88,7 +88,7 @@ def until_it_breaks(pieces: list[bytes]) -> tuple[list[Event], str]:
 
 
 def test_where_the_bytes_are_cut_cuts_no_run_of_chunks_and_moves_no_error() -> None:
-    delta = {"type": "text-delta", "index": 0, "text": "x"}
+    delta: Json = {"type": "text-delta", "index": 0, "text": "x"}
     streamed = [chunk(seq, step=1 + seq // 200, **delta) for seq in range(1, 400)]
     odd = row("todo/write", 400, {"&extra": 1})
     infinite = b'{"type":"todo/write","seq":402,"time":0,"data":[1e400]}\n'
@@ -126,7 +126,7 @@ def test_an_attempt_that_overflowed_is_an_overflow(version: int) -> None:
 
 def test_an_overflow_among_chunks_is_an_event_of_its_own() -> None:
     failure = {"message": "too long", "code": "CONTEXT_WINDOW_EXCEEDED"}
-    delta = {"type": "text-delta", "index": 0, "text": "x"}
+    delta: Json = {"type": "text-delta", "index": 0, "text": "x"}
     rows = [chunk(1, **delta), chunk(2, type="finish", reason={"kind": "error", "failure": failure}), chunk(3, **delta)]
     events = read(lines(header(), TURN, *rows))[1:]
     assert [(type(event), event.seq, event.width) for event in events] == [
@@ -444,7 +444,7 @@ def test_a_line_over_the_limit_is_refused_unread(packing: bool) -> None:
 
 def oldest_rows() -> bytes:
     """Rows of every kind that formats 0 and 1 have, in the oldest shapes among others."""
-    delta = {"type": "text-delta", "index": 0, "text": "漢"}
+    delta: Json = {"type": "text-delta", "index": 0, "text": "漢"}
     answered = {"turn": 1, "step": 1, "content": [{"type": "text", "text": "x"}], "provenance": {"model": "m"}}
     shown = {"turn": 1, "step": 1, "callId": "c", "content": [TEXT], "isError": False}
     return lines(

@@ -101,7 +101,7 @@ def test_a_generation_of_two_digits_is_newer_than_one_of_one(tmp_path: Path) -> 
 def test_a_directory_with_its_newest_generation_twice_is_refused(tmp_path: Path) -> None:
     for name in ("session.jsonl", "session.v4.jsonl", "session.v4.jsonl.zstd"):
         stored(tmp_path, name, 4)
-    with pytest.raises(LogError, match="session.v4.jsonl and session.v4.jsonl.zstd"):
+    with pytest.raises(LogError, match=r"session\.v4\.jsonl and session\.v4\.jsonl\.zstd"):
         open_log(str(tmp_path))
 
 

@@ -7,13 +7,14 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from zlib import crc32
 
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from tests.broken_logs import METER, SURFACE
-from tests.generated import Json, pruner_inputs, pruner_settings, weighted
+from tests.generated import Json, pruner_inputs, pruner_settings
 from tests.generated_logs import Session, sessions
 from tests.oracle_client import Oracle, Refusal
 from tests.refold_side import Refused, refold_measure, refold_prune, refold_surface, spelled_out, stored
@@ -77,6 +78,12 @@ def check_log(oracle: Oracle, events: list[Json], *, packed: bool) -> Json:
     return {"surface": surface, "meters": meters}
 
 
+def one_in_ten_broken(events: list[Json]) -> list[Json]:
+    """The log itself picks whether and how: drawn, a break comes in clusters, for Hypothesis varies what it had."""
+    pick = crc32(json.dumps(events).encode())
+    return events if pick % 10 else BREAKS[sorted(BREAKS)[pick // 10 % len(BREAKS)]](events)
+
+
 def test_pruned_content_is_the_official_one_to_the_block(oracle: Oracle, seed: str, record_property: Any) -> None:
     seen: Counter[str] = Counter()
 
@@ -121,13 +128,11 @@ def test_surface_and_tokens_are_the_official_ones_after_every_event(
 ) -> None:
     seen: Counter[str] = Counter()
     traits: Counter[str] = Counter()
-    broken = weighted((15, st.none()), (1, st.sampled_from(sorted(BREAKS))))
 
     @examples(seed, 500)
-    @given(sessions(), broken, st.booleans())
-    def compare(session: Session, broken: str | None, packed: bool) -> None:
-        events = BREAKS[broken](session.events) if broken else session.events
-        official = check_log(oracle, events, packed=packed)
+    @given(sessions(), st.booleans())
+    def compare(session: Session, packed: bool) -> None:
+        official = check_log(oracle, one_in_ten_broken(session.events), packed=packed)
         seen["logs"] += 1
         if isinstance(official["surface"], Refusal) or official["meters"]["refusal"]:
             seen["refused by both"] += 1
@@ -140,6 +145,7 @@ def test_surface_and_tokens_are_the_official_ones_after_every_event(
     record_property("generated", dict(seen))
     assert seen["logs"] >= 500
     assert seen["accepted by both"] >= 400
+    assert seen["refused by both"] >= 20
     assert seen["accepted with a replacement"] >= 200
     assert not {name: traits[name] for name in WANTED if traits[name] < 5}, "too rare to test anything"
 
