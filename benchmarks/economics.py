@@ -11,19 +11,30 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from refold.events import AssistantMessage, Event, RefoldError, StepStart, ToolResult, ToolUse
+from refold.events import (
+    AssistantMessage,
+    Event,
+    RefoldError,
+    StepEnd,
+    StepStart,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolUse,
+    TurnStart,
+)
 from refold.events.formats import Source, read
 from refold.lab.calls import calls
 from refold.lab.compare import Compared, Contender, compare, debt_for
 from refold.lab.hindsight import best_subset, chances, hindsight
-from refold.lab.ledger import Ledger, Prices, Rules
+from refold.lab.ledger import Ledger, Prices, Rules, charged
 from refold.lab.peers import PEERS, swe_agent
-from refold.lab.prediction import predictions
+from refold.lab.prediction import Predicted, predictions
 from refold.lab.prices import rules_for
-from refold.lab.providers import RULES
+from refold.lab.providers import IDEAL, RULES
 from refold.lab.regret import SIGNALS, Cut, Need, Record, said
 from refold.lab.remembered import METER
-from refold.lab.sizes import fitted
+from refold.lab.sizes import Sizes, fitted
 from refold.lab.totals import Row, rows
 from refold.reducer import Part, Policy, Reducer
 from refold.reducer.how import HeadTail
@@ -95,6 +106,37 @@ def predicted(found: Sequence[Named]) -> str:
     return "\n".join(lines)
 
 
+def outliers(found: Sequence[Named]) -> str:
+    """Errors over 256 tokens, by what the log says of them, and the largest of each kind."""
+    kinds: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for folder, name, events in found:
+        rules = rules_of(folder, events)
+        for each in predictions(events, rules):
+            if abs(each.error) > 256:
+                where = f"{name.partition('#')[0]}, turn {each.turn} step {each.step}"
+                provider = rules.name.partition("-")[0]
+                kinds.setdefault((provider, _kind(each, rules)), []).append((each.error, where))
+    made = ["| provider | what the log says | calls | largest error | where |", "|---|---|---|---|---|"]
+    for (provider, kind), errors in sorted(kinds.items(), key=lambda item: (item[0][0], -len(item[1]))):
+        worst, where = max(errors, key=lambda error: abs(error[0]))
+        made.append(f"| {provider} | {kind} | {len(errors)} | {worst:+,} | {where} |")
+    return "\n".join(made)
+
+
+def _kind(each: Predicted, rules: Rules) -> str:
+    if each.changed:
+        return (
+            "the prompt had changed; less was kept than it seems"
+            if each.error > 0
+            else "the prompt had changed; more was kept"
+        )
+    if each.error > 0:
+        return "nothing changed, and the provider read less all the same"
+    if rules.seconds is not None and each.idle > rules.seconds:
+        return "idle beyond the documented life, and still held"
+    return "more was held than this session had sent"
+
+
 def compared(found: Sequence[Named], prices: Prices) -> list[tuple[str, Compared]]:
     results = []
     for folder, name, events in found:
@@ -121,9 +163,7 @@ def by_session(results: Sequence[tuple[str, Compared]]) -> str:
         debt = next(outcome for outcome in each.outcomes if outcome.policy == "debt")
         best = f"{each.hindsight / each.none:.3f}" if each.hindsight else "-"
         off = f"{debt.cost / each.hindsight:.3f}" if each.hindsight else "-"
-        made.append(
-            f"| {each.session} | {each.calls} | {each.rules} | {debt.cost / each.none:.3f} | {best} | {off} |"
-        )
+        made.append(f"| {each.session} | {each.calls} | {each.rules} | {debt.cost / each.none:.3f} | {best} | {off} |")
     return "\n".join(made)
 
 
@@ -131,24 +171,54 @@ def subsets(found: Sequence[Named]) -> str:
     """What leaving a head of the queue whole would add, for the Claude Code sessions."""
     made = ["| read price | hindsight of none | best-subset of none |", "|---|---|---|"]
     for prices in PRICES:
-        total = first = second = 0
+        never = first = second = 0
         for folder, _, events in found:
             rules = rules_of(folder, events)
             base = calls(Reducer(none(), METER), events)
             sizes = fitted(base)
             ledger = Ledger(rules, sizes.shared)
             options = chances(Reducer(debt_for(prices, rules), METER, "what-if"), events)
-            total += sum(_uncut(options, ledger, prices, sizes))
+            never += sum(map(prices.cost, charged(ledger, sizes.scaled(base))))
             first += hindsight(options, ledger, prices, sizes).cost
             second += best_subset(options, ledger, prices, sizes).cost
-        made.append(f"| {prices.read / 1000} | {first / total:.4f} | {second / total:.4f} |")
+        made.append(f"| {prices.read / 1000} | {first / never:.4f} | {second / never:.4f} |")
     return "\n".join(made)
 
 
-def _uncut(options, ledger, prices, sizes):  # type: ignore[no-untyped-def]
-    for option in options:
-        charge, ledger = ledger.charge(sizes.scaled((option.call,))[0])
-        yield prices.cost(charge)
+def heads() -> str:
+    """One small old result before a long live stretch: what cutting it with the rest costs, and leaving it whole."""
+    events = head_case()
+    made = ["| schedule | cost in input tokens | of none |", "|---|---|---|"]
+    prices = PRICES[0]
+    ledger, sizes = Ledger(IDEAL), Sizes()
+    reducer = Reducer(debt_for(prices, IDEAL), METER, "what-if")
+    never = sum(map(prices.cost, charged(ledger, calls(Reducer(none(), METER), events))))
+    options = chances(reducer, events)
+    costs = {
+        "never cutting": never,
+        "debt": sum(map(prices.cost, charged(ledger, calls(reducer, events)))),
+        "hindsight": hindsight(options, ledger, prices, sizes).cost,
+        "best-subset": best_subset(options, ledger, prices, sizes).cost,
+    }
+    made += [f"| {name} | {cost // 1000:,} | {cost / never:.3f} |" for name, cost in costs.items()]
+    return "\n".join(made)
+
+
+def head_case(steps: int = 40, live: int = 100_000, dead: int = 2_400) -> tuple[Event, ...]:
+    """A read of 200 tokens, then `live` tokens of a tool that is never cut, then reads of `dead` tokens a call."""
+    events: list[Event] = [TurnStart(0, 0, 1)]
+    for step in range(1, steps + 1):
+        tool, tokens = ("read", 200) if step == 1 else ("write", live) if step == 2 else ("read", dead)
+        seq = len(events)
+        use = ToolUse(f"c{step}", tool, "{}")
+        events += [
+            StepStart(seq, 0, 1, step),
+            AssistantMessage(seq + 1, 0, (use,), 1, step),
+            ToolCall(seq + 2, 0, 1, step, use.id, tool, "{}"),
+            ToolResult(seq + 3, 0, (Text(" word" * tokens),), 1, step, use.id, sources=(seq + 2,)),
+            StepEnd(seq + 4, 0, 1, step),
+        ]
+    return tuple(events)
 
 
 def signals(found: Sequence[Named]) -> str:
@@ -194,7 +264,7 @@ def main() -> None:
     every = list(sessions(Path(sys.argv[1])))
     long = [each for each in every if sum(isinstance(event, StepStart) for event in each[2]) >= LEAST_CALLS]
     claude = [each for each in long if each[0] == "claude_code"]
-    tables = {"prediction": predicted(every), "signals": signals(every)}
+    tables = {"prediction": predicted(every), "outliers": outliers(every), "head": heads(), "signals": signals(every)}
     for prices in PRICES:
         results = compared(long, prices)
         name = f"{prices.read / 1000:g}"

@@ -93,7 +93,7 @@ class AssistantData(msgspec.Struct, frozen=True, gc=False):
 
 class ToolSource(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     kind: Literal["tool"]
-    callId: Name
+    callId: str  # may be empty: the official fold takes it, and real logs have it
 
 
 class ResultBlock(

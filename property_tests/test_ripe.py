@@ -98,7 +98,9 @@ def test_who_is_ripe_is_who_the_member_says(member: Leaf, seed: int) -> None:
     policy = Policy("p", (Part("p", NEVER, Which(("*",), over_chars=80), member, HeadTail(20, 10)),))
 
     @hypothesis.seed(seed)
-    @hypothesis.settings(max_examples=15, suppress_health_check=list(hypothesis.HealthCheck))
+    @hypothesis.settings(
+        max_examples=10, phases=[hypothesis.Phase.generate], suppress_health_check=list(hypothesis.HealthCheck)
+    )
     @hypothesis.given(scripts(policy))
     def holds(script: Script) -> None:
         run = play(undisturbed(script), Reducer(policy, Dsh(script.version)))

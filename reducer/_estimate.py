@@ -51,7 +51,7 @@ class DshEstimator(msgspec.Struct, frozen=True, tag=True):
                 tokens += _text(block.text)
             elif type(block) is ToolUse:
                 tokens += _text(block.name) + _text(block.arguments)
-            else:
+            elif type(block) is Opaque:
                 tokens += self._json(block.json) - FRAME_TOKENS
         return tokens
 

@@ -199,8 +199,8 @@ _TELLING = frozenset((BlockEnd, Finish, UnknownChunk))
 
 
 def _assembled(index: int, chunks: tuple[Chunk, ...]) -> Block:
-    """A block that never ended, from its deltas; what it began as decides its type."""
-    text = name = kind = ""
+    """A block that never ended, from its deltas; what it began as decides its type, and which of them count."""
+    text = arguments = name = kind = ""
     for chunk in chunks:
         if chunk.index != index:
             continue
@@ -208,7 +208,7 @@ def _assembled(index: int, chunks: tuple[Chunk, ...]) -> Block:
             kind = kind or chunk.block_type
         elif isinstance(chunk, ToolCallDelta):
             kind = kind or "tool-call"
-            text += chunk.arguments
+            arguments += chunk.arguments
             name = chunk.name or name
         elif isinstance(chunk, TextDelta | ReasoningDelta):
             kind = kind or ("text" if isinstance(chunk, TextDelta) else "reasoning")
@@ -218,7 +218,7 @@ def _assembled(index: int, chunks: tuple[Chunk, ...]) -> Block:
     if kind == "reasoning":
         return Reasoning(text)
     if kind == "tool-call":
-        return ToolUse("", name, text)
+        return ToolUse("", name, arguments)
     raise Refused(f'cannot assemble an incomplete block of type "{kind}"')
 
 

@@ -96,28 +96,37 @@ def _drop(
 
 
 def _move(nodes: tuple[Node, ...], edits: Mapping[int, tuple[Edit, ...]], stale: list[bool]) -> Settled:
-    """Make the edits that leave no block stale; the others wait until such blocks are gone."""
+    """Make the edits that leave no block stale; the others wait until such blocks are gone.
+
+    An edit that had to wait is made when the last block it waited for goes, and whoever wrote before that saw it unmade.
+    """
     made: dict[int, tuple[Edit, ...]] = {}
     lost: dict[int, tuple[int, ...]] = {}
     put_off, oldest = 0, NEVER
+    gone: list[tuple[int, int]] = []  # of the bound blocks behind that are edited away: when written, when gone
+
+    def moment(edit: Edit) -> int:
+        when = edit.when
+        while (later := max((left for written, left in gone if written < when), default=when)) > when:
+            when = later
+        return when
+
     for place in reversed(range(len(nodes))):
         node, due = nodes[place], {edit.index: edit for edit in edits.get(place, ())}
-        keep: list[Edit] = []
         if WHOLE in due:
-            if due[WHOLE].when <= oldest:
+            if (when := moment(due[WHOLE])) <= oldest:
                 made[place] = (due[WHOLE],)
+                gone += ((node.steps, when) for block in node.content if is_bound(block))
                 continue
             put_off += 1
-            due = {}
         for index in reversed(range(len(node.content))):
             bound = is_bound(node.content[index])
             if bound and stale[place]:
                 lost[place] = (index, *lost.get(place, ()))
-            elif index in due and due[index].when <= oldest:
-                keep.append(due[index])
+            elif index in due and (when := moment(due[index])) <= oldest:
+                made[place] = (due[index], *made.get(place, ()))
+                gone += [(node.steps, when)] * bound
             else:
                 put_off += index in due
                 oldest = min(oldest, node.steps) if bound else oldest
-        if keep:
-            made[place] = tuple(reversed(keep))
     return Settled(made, lost, put_off)

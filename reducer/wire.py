@@ -142,14 +142,13 @@ def _edits(times: Times, shaping: Shaping, profile: Profile) -> tuple[dict[int, 
     """By place, what the shaping asks for by the request at hand."""
     edits: dict[int, tuple[Edit, ...]] = {}
     failures: list[Failure] = []
-    for place, when in _trims(times, shaping.keep_spans, profile):
-        edits[place] = (Edit(WHOLE, when),)
+    trims = _trims(times, shaping.keep_spans, profile)
     due = {category: _due(times, shaping.chain(category), category, profile) for category in CATEGORIES}
     for place, node in enumerate(times.nodes):
-        if place in edits:
-            continue
-        found = []
-        for index, block in enumerate(node.content):
+        found = [Edit(WHOLE, trims[place])] if place in trims else []
+        # Under a profile that puts edits off a message may stay for which its blocks' own edits then count.
+        content = () if found and profile.bound != "move" else node.content
+        for index, block in enumerate(content):
             category = category_of(node, block)
             if category is None or (when := due[category](place)) > times.now:
                 continue
@@ -179,19 +178,19 @@ def _due(times: Times, chain: Chain, category: Category, profile: Profile) -> Ca
     return due
 
 
-def _trims(times: Times, keep: int, profile: Profile) -> list[tuple[int, int]]:
-    """Place and first request of each message that goes whole, with the others of its span."""
+def _trims(times: Times, keep: int, profile: Profile) -> dict[int, int]:
+    """By place, the first request without the message, for those that go whole, each with the others of its span."""
     if not keep:
-        return []
+        return {}
     starts = span_starts(times.nodes)
     system = [isinstance(node.message, SystemMessage) for node in times.nodes]
     later = times.later([start == place and not system[place] for place, start in enumerate(starts)])
-    found = []
+    found = {}
     for place, start in enumerate(starts):
         when = later(start, keep)
         when = times.at_a_loop(start, when) if profile.loop else max(when, times.at_a_loop(start, 0))
         if when <= times.now and not system[place]:
-            found.append((place, when))
+            found[place] = when
     return found
 
 

@@ -130,16 +130,21 @@ def _told(source: Source) -> Conversation:
     told = Conversation(source.name)
     prompts: list[str] = []
     for at, value in placed:
-        if obj(value).get("kind") == "request":
-            _ask(told, value, at, prompts)
-        elif obj(value).get("kind") == "response":
-            for message in _response(value):
-                told.answer(message)
-        else:
-            told.complain(f"message {at[-1]} is left out: it is neither a request nor a response")
+        tell(told, obj(value), at, prompts)
     for complaint in damage:
         told.complain(complaint)
     return told
+
+
+def tell(told: Conversation, value: Object, at: Path, prompts: list[str]) -> None:
+    """One message of a history, which stands at a path. `prompts` are the system prompts it began with so far."""
+    if value.get("kind") == "request":
+        _ask(told, value, at, prompts)
+    elif value.get("kind") == "response":
+        for message in _response(value):
+            told.answer(message)
+    else:
+        told.complain(f"message {at[-1]} is left out: it is neither a request nor a response")
 
 
 def _ask(told: Conversation, value: Object, at: Path, prompts: list[str]) -> None:

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from threading import Lock
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -25,11 +25,15 @@ KEPT = 8
 Cuts = dict[int, ToolResult]
 """What is shown of each result that is cut, by the result's seq."""
 
-Read = Callable[[Sequence[Any]], list[Message]]
-"""The messages that native ones hold; `origin` starts with the place in the sequence. Raises FormatError."""
+Tell = Callable[[Conversation, Sequence[Any], int], None]
+"""Tells the conversation what a list of native messages holds from a place on; the origins of results start with the
+place in the list. Raises FormatError for what is no message."""
 
 Change = Callable[[Any, Path, Sequence[Block]], Any]
 """A copy of a native message in which the content at the path says these blocks."""
+
+Same = Callable[[Any, Any], bool]
+"""Is a native message still the one it was? By identity, where comparing their contents may fail or take long."""
 
 
 class Fold:
@@ -43,29 +47,26 @@ class Fold:
         self._reducer = reducer
         self._view = reducer.start()
 
-    def begins(self, items: Sequence[Any]) -> bool:
-        """Does the longer list hold the very objects of this one, and begin a new message behind them?"""
+    def begins(self, items: Sequence[Any], same: Same) -> bool:
+        """Does the list hold all of this one, and begin a new message behind it?"""
         known = len(self.items)
-        same = known <= len(items) and all(map(is_, self.items, items))
-        return same and not (self.answered and known < len(items))
+        alike = known <= len(items) and all(map(same, self.items, items))
+        return alike and not (self.answered and known < len(items))
 
-    def extend(self, items: Sequence[Any], read: Read) -> None:
+    def extend(self, items: Sequence[Any], tell: Tell) -> None:
         """Take over what the list holds beyond what is known. Raises FormatError."""
-        known = len(self.items)
-        new = [_moved(message, known) for message in read(items[known:])]
-        first = next((message for message in new if message.role not in ("system", "developer")), None)
-        if not self.told.said and first is not None and first.role == "tool":
+        tell(self.told, items, len(self.items))
+        self.told.settle()
+        said = self.told.said
+        first = next((message for message in said if message.role != "developer"), None)
+        if not self.items and first is not None and first.role == "tool":
             raise FormatError(
                 f"the list starts with a tool result (call id {first.call_id!r}) and holds no call for it: "
                 "pass the whole list, or cut it before an assistant message"
             )
-        if known and new and new[0].role == "system":  # it leads what is new, not the list
-            new[0] = msgspec.structs.replace(new[0], role="developer")
-        self.told.ask(Request(messages=new, system=self.told.system, follows="what is known"))
-        self.told.settle()
         self._view, self.cuts = self._folded(self.told.journal.events[self._view.position :])
         self.items = list(items)
-        self.answered = bool(new) and new[-1].role == "assistant"
+        self.answered = bool(said) and said[-1].role == "assistant"
 
     def asked(self) -> Cuts:
         """The cuts in force for a model call made now. Nothing of the call is kept: its answer will tell of it."""
@@ -95,11 +96,18 @@ class History:
     """
 
     def __init__(
-        self, policy: Policy, meter: Meter | None, read: Read, change: Change, tells: frozenset[str] = frozenset()
+        self,
+        policy: Policy,
+        meter: Meter | None,
+        tell: Tell,
+        change: Change,
+        tells: frozenset[str] = frozenset(),
+        same: Same = is_,
     ) -> None:
         meter = Counted() if meter is None else meter
         check(policy, meter, tells)
-        self._reducer, self._read, self._change = Reducer(policy, meter, mode="derive"), read, change
+        self._reducer = Reducer(policy, meter, mode="derive")
+        self._tell, self._change, self._same = tell, change, same
         self._folds: list[Fold] = []
         self._lock = Lock()
 
@@ -107,11 +115,11 @@ class History:
         """The list to send now; what no cut touches are the same objects. Raises FormatError for what is no message,
         and for a list that starts with a tool result."""
         with self._lock:
-            fold = next((fold for fold in self._folds if fold.begins(items)), None)
+            fold = next((fold for fold in self._folds if fold.begins(items, self._same)), None)
             if fold is not None:
                 self._folds.remove(fold)
         fold = fold or Fold(self._reducer)
-        fold.extend(items, self._read)
+        fold.extend(items, self._tell)
         found = applied(items, fold.told, fold.asked(), self._change)
         with self._lock:
             self._folds = [fold, *self._folds[: KEPT - 1]]
@@ -137,6 +145,19 @@ def change_json(value: Any, path: Path, content: Sequence[Block]) -> Any:
     if isinstance(value, Mapping):
         return {**value, key: change_json(value[key], path[1:], content)}
     return [change_json(each, path[1:], content) if at == key else each for at, each in enumerate(value)]
+
+
+def tell(told: Conversation, messages: Sequence[Message], known: int) -> None:
+    """Tell what a list goes on with after its first `known` native messages; origins count from there."""
+    new = [_moved(message, known) for message in messages]
+    if known and new and new[0].role == "system":  # it leads what is new, not the list
+        new[0] = msgspec.structs.replace(new[0], role="developer")
+    told.ask(Request(messages=new, system=told.system, follows="what is known"))
+
+
+def refuse(complaint: str) -> NoReturn:
+    """For a reader that leaves out what is no message: nothing the model is sent may be left out."""
+    raise FormatError(complaint)
 
 
 def _moved(message: Message, places: int) -> Message:

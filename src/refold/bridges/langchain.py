@@ -10,10 +10,11 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import BaseMessage
 
-from refold.bridges.history import History
-from refold.events import Block, FormatError
+from refold.bridges.history import History, refuse, tell
+from refold.events import Block
 from refold.events.formats import langchain
-from refold.events.formats._messages import Message, Path, native, parts
+from refold.events.formats._conversation import Conversation
+from refold.events.formats._messages import Path, native, parts
 from refold.reducer import Meter, Policy
 
 
@@ -27,7 +28,7 @@ class RefoldMiddleware(AgentMiddleware):
 
     def __init__(self, policy: Policy, meter: Meter | None = None) -> None:
         super().__init__()
-        self._history = History(policy, meter, _read, _change, frozenset({"usage"}))
+        self._history = History(policy, meter, _tell, _change, frozenset({"usage"}))
 
     def wrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]) -> ModelResponse:
         return handler(request.override(messages=self._history.shown(request.messages)))
@@ -38,12 +39,8 @@ class RefoldMiddleware(AgentMiddleware):
         return await handler(request.override(messages=self._history.shown(request.messages)))
 
 
-def _read(items: Sequence[BaseMessage]) -> list[Message]:
-    complaints: list[str] = []
-    found = langchain.messages([vars(item) for item in items], (), complaints.append)
-    if complaints:
-        raise FormatError(complaints[0])
-    return found
+def _tell(told: Conversation, items: Sequence[BaseMessage], known: int) -> None:
+    tell(told, langchain.messages([vars(item) for item in items[known:]], (), refuse), known)
 
 
 def _change(item: Any, path: Path, content: Sequence[Block]) -> Any:

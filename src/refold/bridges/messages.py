@@ -7,12 +7,11 @@ same results are cut at the same calls as in a session that is folded live. Pass
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from refold.bridges.history import Fold, applied, change_json
+from refold.bridges.history import Fold, applied, change_json, refuse, tell
 from refold.bridges.untold import check
-from refold.events import Event, FormatError
+from refold.events import Event
 from refold.events.formats import anthropic_messages, openai_chat
-from refold.events.formats._conversation import Conversation, Request
-from refold.events.formats._messages import Message
+from refold.events.formats._conversation import Conversation
 from refold.reducer import Counted, Meter, Policy, Reducer
 
 
@@ -36,25 +35,20 @@ def shape(messages: Sequence[Mapping[str, Any]], policy: Policy, meter: Meter | 
     meter = Counted() if meter is None else meter
     check(policy, meter)
     fold = Fold(Reducer(policy, meter, mode="derive"))
-    fold.extend(messages, _read)
+    fold.extend(messages, _tell)
     return applied(messages, fold.told, fold.cuts if fold.answered else fold.asked(), change_json)
 
 
 def _told(messages: Sequence[Mapping[str, Any]]) -> Conversation:
-    found = _read(messages)
     told = Conversation("messages")
-    told.ask(Request(messages=found))
+    _tell(told, messages, 0)
     told.settle()
-    if found and found[-1].role != "assistant":
+    if told.said and told.said[-1].role != "assistant":
         told.open_step()
     return told
 
 
-def _read(messages: Sequence[Any]) -> list[Message]:
-    items = [dict(message) if isinstance(message, Mapping) else message for message in messages]
-    complaints: list[str] = []
+def _tell(told: Conversation, messages: Sequence[Any], known: int) -> None:
+    items = [dict(message) if isinstance(message, Mapping) else message for message in messages[known:]]
     read = anthropic_messages.messages if any(map(anthropic_messages.is_own, items)) else openai_chat.messages
-    found = read(items, (), complaints.append)
-    if complaints:
-        raise FormatError(complaints[0])
-    return found
+    tell(told, read(items, (), refuse), known)

@@ -184,7 +184,7 @@ def _request(line: bytes) -> Hello | Open | Events | Plan | Status | Close:
         return _DECODER.decode(line)
     except msgspec.ValidationError as error:
         raise RequestError(f"no request: {error}; docs/serve.md lists them") from None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         pass
     # JavaScript writes a lone surrogate as an escape, which msgspec refuses and logs contain.
     try:

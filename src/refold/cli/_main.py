@@ -5,6 +5,8 @@ import sys
 import click
 
 from refold.cli.apply import apply
+from refold.cli.audit import audit
+from refold.cli.compare import compare
 from refold.cli.formats import formats
 from refold.cli.laws import laws
 from refold.cli.messages import messages
@@ -12,6 +14,7 @@ from refold.cli.plan import plan
 from refold.cli.policies import policies
 from refold.cli.recall import recall
 from refold.cli.replay import replay
+from refold.cli.serve import serve
 from refold.cli.view import view
 from refold.events import RefoldError
 
@@ -25,7 +28,7 @@ def cli() -> None:
     """
 
 
-for command in (policies, formats, view, plan, messages, apply, replay, laws, recall):
+for command in (policies, formats, view, plan, messages, apply, replay, recall, compare, audit, laws, serve):
     cli.add_command(command)
 
 

@@ -1,76 +1,35 @@
-"""`SESSION...`: transcripts of any format, each as its sessions of events."""
+"""`SESSION...`: every session of every source that is named, sub-agents' too."""
 
-import os
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import msgspec
 
 from refold.events import Event, LogError, StepStart
-from refold.events.formats import Source, detect, read
-from refold.events.formats._tree import pack_tree
-from refold.files import log_path, open_log
+from refold.transcripts import sessions_of
 
 
 class Transcript(msgspec.Struct, frozen=True):
-    """One session with at least one call. `name` is the file's, with the session's id where the file holds several."""
+    """A session with at least one call. `name` is its source's, with its id where the source holds several."""
 
     name: str
     events: tuple[Event, ...]
-    notes: tuple[str, ...] = ()
 
 
-def transcripts(path: str, max_line: int = 64 << 20) -> Iterator[Transcript]:
-    """The sessions in a file, a directory or standard input. Raises LogError, FormatError, OSError."""
-    if os.path.isdir(path):
-        yield from _directory(path, max_line)
-        return
-    source = Source(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), path)
-    if path != "-" and detect(source).name == "dsh":
-        yield from _dsh(path, max_line)
-        return
-    yield from _sessions(source)
-
-
-def asked_of(paths: tuple[str, ...], max_line: int = 64 << 20) -> list[Transcript]:
-    """Every session of every path; what readers had to leave out goes to standard error. Raises LogError for none."""
-    found = [transcript for path in paths for transcript in transcripts(path, max_line)]
-    for transcript in found:
-        for note in transcript.notes:
-            click.echo(f"refold: {transcript.name}: {note}", err=True)
+def transcripts(sources: tuple[str, ...], format: str | None) -> list[Transcript]:
+    """What readers had to leave out goes to standard error. Raises LogError for no session at all, FormatError,
+    OSError."""
+    found = [transcript for source in sources for transcript in _within(source, format)]
     if not found:
-        raise LogError("holds no session with a model call", path=", ".join(paths))
+        raise LogError("holds no session with a model call", path=", ".join(sources))
     return found
 
 
-def _directory(path: str, max_line: int) -> Iterator[Transcript]:
-    try:
-        log_path(path)
-    except LogError:
-        root = Path(path)
-        files = {each.relative_to(root).as_posix(): each.read_bytes() for each in root.rglob("*.json")}
-        if not files:
-            raise
-        yield from _sessions(pack_tree(files, path))
-        return
-    yield from _dsh(path, max_line)
-
-
-def _dsh(path: str, max_line: int) -> Iterator[Transcript]:
-    log = open_log(path, max_line=max_line)
-    events = tuple(log)
-    if _called(events):
-        yield Transcript(path, events, tuple(log.notes))
-
-
-def _sessions(source: Source) -> Iterator[Transcript]:
-    found = [session for session in read(source) if _called(session.events)]
-    for session in found:
-        name = source.name if len(found) == 1 else f"{source.name}#{session.id}"
-        yield Transcript(name, session.events, session.notes)
-
-
-def _called(events: tuple[Event, ...]) -> bool:
-    return any(isinstance(event, StepStart) for event in events)
+def _within(source: str, format: str | None) -> Iterator[Transcript]:
+    _, sessions = sessions_of(source, format=format)
+    called = [session for session in sessions if any(isinstance(event, StepStart) for event in session.events)]
+    for session in called:
+        name = source if len(called) == 1 else f"{source}#{session.id}"
+        for note in session.notes:
+            click.echo(f"refold: {name}: {note}", err=True)
+        yield Transcript(name, session.events)

@@ -1,7 +1,7 @@
 """`refold audit`: where a real session lost its cache, by its own usage figures."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -9,58 +9,62 @@ import msgspec
 
 from refold.cli import _options as options
 from refold.cli._output import console, number, print_json, table
-from refold.cli._transcripts import Transcript, asked_of
-from refold.events import AssistantMessage, LogError, PolicyError, SurfaceError
+from refold.cli._session import located, opened, told
+from refold.events import AssistantMessage, Event, LogError, PolicyError
 from refold.lab.audit import Audit, reports_cache
 from refold.lab.audit import audit as audited
 from refold.lab.ledger import Prices
 from refold.lab.prices import prices_of, rules_for
 
-Limit = Callable[[Sequence[Audit]], bool]
+Limit = Callable[[Audit], bool]
 
 
 @click.command()
 @options.session
+@options.transcript_format
+@options.chosen
 @click.option("--model", help="Whose prices and cache rules count. Default: the session's own model.")
 @click.option("--fail-on", metavar="LIMIT", help="Exit 1 beyond it: rewritten>20% of all prompt tokens, rewritten>N.")
 @options.max_line
 @options.as_json
 @click.pass_context
 def audit(
-    context: click.Context, session: str, model: str | None, fail_on: str | None, max_line: int, as_json: bool
+    context: click.Context,
+    session: str,
+    format: str | None,
+    chosen: str | None,
+    model: str | None,
+    fail_on: str | None,
+    max_line: int,
+    as_json: bool,
 ) -> None:
     """Show each call of SESSION that lost its cache, how many tokens were taken in again, and the first change."""
     beyond = _limit(fail_on) if fail_on else None
-    found = [
-        (transcript, _audit(transcript, model))
-        for transcript in asked_of((session,), max_line)
-        if reports_cache(transcript.events)
-    ]
-    if not found:
+    log = opened(session, max_line, format, chosen)
+    events = tuple(told(log))
+    if not reports_cache(events):
         raise LogError("reports no tokens read from a cache or written to one: there is nothing to audit", path=session)
+    asked = model or next((event.model for event in events if isinstance(event, AssistantMessage) and event.model), "")
+    prices = _prices(asked, events, model is not None)
+    with located(log):
+        result = audited(events, rules_for(asked), prices)
     if as_json:
-        print_json({"sessions": [_told(transcript.name, *result) for transcript, result in found]})
+        print_json(_told(log.name, result, prices))
     else:
-        for transcript, result in found:
-            _print(transcript.name, *result)
-    if beyond is not None and beyond([result for _, (result, _) in found]):
-        click.echo(f"refold: {session}: {fail_on}", err=True)
+        _print(log.name, result, prices)
+    if beyond is not None and beyond(result):
+        click.echo(f"refold: {session}: beyond {fail_on}", err=True)
         context.exit(1)
 
 
-def _audit(transcript: Transcript, model: str | None) -> tuple[Audit, Prices | None]:
-    answers = (event.model for event in transcript.events if isinstance(event, AssistantMessage) and event.model)
-    asked = model or next(answers, "")
+def _prices(model: str, events: tuple[Event, ...], wanted: bool) -> Prices | None:
+    """None for a model without a known price, unless it was named."""
     try:
-        prices = prices_of(asked, next((event.time for event in transcript.events if event.time), 0))
+        return prices_of(model, next((event.time for event in events if event.time), 0))
     except PolicyError:
-        if model:
+        if wanted:
             raise
-        prices = None
-    try:
-        return audited(transcript.events, rules_for(asked), prices), prices
-    except SurfaceError as error:
-        raise LogError(error.rule, path=transcript.name, seq=error.seq) from None
+        return None
 
 
 _LIMIT = re.compile(r"rewritten\s*>\s*(\d+(?:\.\d+)?)\s*(%?)")
@@ -72,12 +76,9 @@ def _limit(text: str) -> Limit:
         raise click.UsageError(f"--fail-on takes rewritten>20% or rewritten>50000, got {text!r}")
     most, share = float(found[1]), bool(found[2])
 
-    def beyond(audits: Sequence[Audit]) -> bool:
-        rewritten = sum(each.rewritten_tokens for each in audits)
-        sent = sum(each.prompt_tokens for each in audits)
-        return (100 * rewritten / sent if sent else 0) > most if share else rewritten > most
-
-    return beyond
+    if share:
+        return lambda result: 100 * result.rewritten_share > most
+    return lambda result: result.rewritten_tokens > most
 
 
 def _usd(cost: int | None, prices: Prices | None) -> float | None:

@@ -10,7 +10,7 @@ from rich.progress import Progress
 from refold.cli import _options as options
 from refold.cli._output import console, number, print_json, table
 from refold.cli._policy import policy_of
-from refold.cli._transcripts import Transcript, asked_of
+from refold.cli._transcripts import Transcript, transcripts
 from refold.events import AssistantMessage, LogError, PolicyError, SurfaceError
 from refold.files import save
 from refold.lab.compare import Compared, Contender, debt_for
@@ -36,7 +36,7 @@ DEFAULT = ("none", "debt", "keep3", *PEERS)
 @click.option("--rules", "rules", help="Cache rules by name, instead of those of the model; ideal holds everything.")
 @click.option("--html", type=click.Path(dir_okay=False), help="Also write a report, one file that needs no network.")
 @click.option("--force", is_flag=True, help="Overwrite the report if it exists.")
-@options.max_line
+@options.transcript_format
 @options.as_json
 def compare(
     sessions: tuple[str, ...],
@@ -47,7 +47,7 @@ def compare(
     rules: str | None,
     html: str | None,
     force: bool,
-    max_line: int,
+    format: str | None,
     as_json: bool,
 ) -> None:
     """Replay each SESSION, of any format, under policies; compare their cost, and count the cuts needed again."""
@@ -58,9 +58,9 @@ def compare(
     found: list[Compared] = []
     out = console()
     with Progress(console=out, disable=not out.is_terminal, transient=True) as progress:
-        transcripts = asked_of(sessions, max_line)
-        task = progress.add_task("comparing", total=len(transcripts) * (len(contenders) + 2))
-        for transcript in transcripts:
+        told = transcripts(sessions, format)
+        task = progress.add_task("comparing", total=len(told) * (len(contenders) + 2))
+        for transcript in told:
             prices, cache = _terms(transcript, model, given, rules)
             try:
                 found.append(

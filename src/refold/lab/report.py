@@ -68,17 +68,19 @@ def _plot(lines: Sequence[Row]) -> str:
     points: dict[tuple[float, float], list[str]] = {}
     for line in lines:
         points.setdefault((across(line.regret), down(line.cost_ratio)), []).append(html.escape(line.policy))
-    taken: list[tuple[float, float]] = []
+    taken: list[tuple[float, float, int]] = []
     for (x, y), names in sorted(points.items(), key=lambda point: point[0][1]):
-        label = next(y + step for step in (0, 14, -14, *range(28, 500, 14)) if _is_free(x, y + step, taken))
-        taken.append((x, label))
+        wide = 7 * len(", ".join(names))
+        steps = (0, 14, -14, *range(28, 500, 14))
+        label = next(y + step for step in steps if _is_free(x, y + step, wide, taken))
+        taken.append((x, label, wide))
         parts.append(f'<circle class=dot cx="{x}" cy="{y}" r=5><title>{", ".join(names)}</title></circle>')
         parts.append(f'<text class=name x="{x + 9}" y="{round(label + 4, 1)}">{", ".join(names)}</text>')
     return f'<svg viewBox="0 0 {WIDE} {HIGH}" role=img aria-label="Cost against regret">{"".join(parts)}</svg>'
 
 
-def _is_free(x: float, y: float, taken: Sequence[tuple[float, float]]) -> bool:
-    return not any(abs(y - other) < 13 and abs(x - at) < 120 for at, other in taken)
+def _is_free(x: float, y: float, wide: int, taken: Sequence[tuple[float, float, int]]) -> bool:
+    return not any(abs(y - other) < 13 and x < at + far and at < x + wide for at, other, far in taken)
 
 
 def _session(each: Compared) -> dict[str, Any]:

@@ -34,13 +34,14 @@ class Numbers(Struct, frozen=True):
 
 def numbers(policy: Policy) -> Numbers:
     """What a policy turns on, found in its own fields and those of its members."""
-    small, large, aims, counts, pauses = {0, 1}, {300}, {1000}, {1}, {60_000}
+    small, aims, counts, pauses = {0, 1}, {1000}, {1}, {60_000}
+    large: set[int] = set()
     tools: list[str] = []
     others = ["unlisted"]
     for part in policy.parts:
         line = max(part.which.over_chars, _kept(part.how))
         small |= {line - 1, line, _kept(part.how), part.which.over_chars}
-        large |= {line + 1, 3 * line + 3}
+        large |= {line + 1, 3 * line} if line else {300, 3000}
         for _, number in _ints(part.ripe):
             if number <= MOST_COUNT:
                 counts.add(number)
@@ -61,7 +62,7 @@ def numbers(policy: Policy) -> Numbers:
         others += map(_named, part.which.deny)
     return Numbers(
         tuple(sorted(size for size in small if size >= 0)),
-        tuple(sorted({min(size, MOST_POINTS) for size in large})),
+        tuple(sorted({min(size, MOST_POINTS) for size in large or {300}})),
         tuple(sorted(aims)),
         tuple(sorted(counts)),
         tuple(dict.fromkeys(tools)) or ("tool",),

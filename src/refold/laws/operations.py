@@ -149,10 +149,10 @@ def exact_views(case: Case) -> None:
 
 
 def _may_cut(case: Case, view: View, index: int, part: Part, node: Node) -> bool:
-    """Is it in reach of the law: a result that the part may cut, that it has not cut, and that no latch holds back?"""
+    """Is it in reach of the law: a result that the part may cut, that nobody has cut, and that no latch holds back?"""
     latch = view.parts[index].latch
     held = isinstance(part.when, when.Latch) and (latch is None or case.commit.origins.get(node.seq, -1) <= latch.seq)
-    if held or node.cut_by == index or part.which.refuses(node) is not None:
+    if held or node.cut_by >= 0 or part.which.refuses(node) is not None:
         return False
     return case.cut(index, node) is not None
 

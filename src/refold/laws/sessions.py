@@ -170,7 +170,7 @@ class _Choices:
             case "resume":
                 return Resume(fork=self.one_in(2))
             case "rewind":
-                return Rewind(self.pick(range(8))) if self.one_in(3) else None
+                return Rewind(self.pick(GROUPS)) if self.one_in(3) else None
             case "header":
                 return self.pick(HEADERS)
             case "note":
