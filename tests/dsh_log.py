@@ -38,7 +38,7 @@ def answer(seq: int, **envelope: Any) -> Json:
 
 def result(seq: int, content: list[Json], version: int = 0, **more: Any) -> Json:
     """A result with fields that nobody knows at every level, which whoever rewrites it must keep."""
-    shown = {"content": content, "isError": False, "futureResult": [1.5, "漢"]}
+    shown: Json = {"content": content, "isError": False, "futureResult": [1.5, "漢"]}
     if version < 4:
         block = {"type": "tool-result", "toolCallId": "c1", **shown}
         message = {"id": "r", "role": "user", "source": {"kind": "tool", "callId": "c1"}, "content": [block]}

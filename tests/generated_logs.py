@@ -41,6 +41,25 @@ def _is_ordinary(block: Json) -> bool:
     return block["type"] in ("text", "reasoning", "tool-call") and "annotations" not in block
 
 
+def _neighbours(header: Json) -> dict[str, Json]:
+    """Headers one step away from this one, by what is changed. The official comparison sees only some of it."""
+    config, defaults = header["config"], header.get("adapterDefaults", {})
+    return {
+        "nothing": header,
+        "keys in another order": _backwards(header),
+        "model": {**header, "config": {**config, "model": config["model"] + "x"}},
+        "temperature": {**header, "config": {**config, "temperature": config.get("temperature", 0) + 0.5}},
+        "stop": {**header, "config": {**config, "stop": [*config.get("stop", ()), "y"]}},
+        "a setting of no name": {**header, "config": {**config, "topP": config.get("topP", 0) + 0.5}},
+        "no adapter defaults": {**header, "adapterDefaults": {}},
+        "adapter default": {**header, "adapterDefaults": {**defaults, "maxTokens": True}},
+        "system": {**header, "system": header.get("system", "") + "."},
+        "empty system": {**header, "system": ""},
+        "no tools": {**header, "tools": []},
+        "one more tool": {**header, "tools": [*header.get("tools", ()), {"name": "bash", "parameters": {}}]},
+    }
+
+
 @cache
 def _upto(most: int) -> st.SearchStrategy[int]:
     return st.integers(0, most)
@@ -77,6 +96,7 @@ class _Writer:
         self.nodes: list[int] = []
         self.traits: set[str] = set()
         self.turn = self.step = 0
+        self.frame: Json = {}
         # A reader may have a fast way for what every log holds: half of the logs shall hold nothing else.
         self.ordinary = self.once_in(2, "ordinary")
 
@@ -193,32 +213,29 @@ class _Writer:
         self.log("step/end", self.here())
 
     def header(self) -> None:
-        config: Json = {"provider": "p", "model": self.pick(("m", "m", "m", "n"))}
-        header: Json = {"config": config}
-        # Settings that the official comparison of headers does not know are part of some configs.
-        for key, value in (
-            ("reasoningEffort", "high"),
-            ("stop", []),
-            ("stop", ["x"]),
-            ("temperature", 0.5),
-            ("topP", 1),
-        ):
-            if self.once_in(5):
-                config[key] = value
-        if self.once_in(6):
-            config["maxTokens"] = 4096
+        """A new frame for the requests, or the last one again with at most one thing changed."""
+        if self.frame and self.upto(3):
+            header, changed = self.pick(sorted(_neighbours(self.frame).items()))[::-1]
+            self.traits.add(f"header again: {changed}")
+        else:
+            header = self.new_header()
+        self.frame = header
+        self.log("request/header", {"header": header, "reason": self.pick(("initial", "change", "resume"))})
+        if self.once_in(3):
+            self.log("request/context", {"provider": "p", "model": "m", "contextWindow": 65536})
+
+    def new_header(self) -> Json:
+        header: Json = {"config": {"provider": "p", "model": "m"}}
+        if self.once_in(3):
+            header["config"] |= {"maxTokens": 4096, "stop": ["x"], "reasoningEffort": "high"}
             header["adapterDefaults"] = {"maxTokens": True}
-        elif self.once_in(6):
-            header["adapterDefaults"] = {}
         if self.upto(3):
             header["system"] = self.draw(SHORT)
         if self.upto(2):
             schema = self.pick(({"type": "object"}, {}, {"type": "object", "properties": {"漢": {"type": "string"}}}))
             tool = {"name": "read", "description": self.draw(SHORT), "parameters": schema}
             header["tools"] = self.pick(([tool], [tool, tool], []))
-        self.log("request/header", {"header": header, "reason": self.pick(("initial", "change", "resume"))})
-        if self.once_in(3):
-            self.log("request/context", {"provider": "p", "model": "m", "contextWindow": 65536})
+        return header
 
     def failed_attempt(self) -> None:
         """A request that failed after some output: its chunks stay in the log, cited by nobody (as a rule)."""

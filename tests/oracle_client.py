@@ -47,10 +47,13 @@ class Oracle:
     """Answers of the official packages. `ask` returns one answer per request: a value, or a `Refusal`."""
 
     def __init__(self, folder: Path) -> None:
-        # Modules resolve from the script's own place, so the script has to stand beside node_modules.
-        script = folder / f"oracle-{os.getpid()}.mjs"
-        shutil.copy(SCRIPT / "oracle.mjs", script)
-        self._script = script
+        # Modules resolve from the script's own place, so it has to stand beside node_modules; one copy a version of it.
+        text = (SCRIPT / "oracle.mjs").read_bytes()
+        script = folder / f"oracle-{hashlib.sha256(text).hexdigest()[:16]}.mjs"
+        if not script.exists():
+            building = folder / f"{script.name}.{os.getpid()}"
+            building.write_bytes(text)
+            building.replace(script)
         self._node = subprocess.Popen(["node", str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, *requests: dict[str, Any]) -> list[Any]:
@@ -68,7 +71,6 @@ class Oracle:
 
     def close(self) -> None:
         self._node.communicate(timeout=30)
-        self._script.unlink()
 
     def _write(self, lines: bytes) -> None:
         assert self._node.stdin is not None

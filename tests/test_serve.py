@@ -283,12 +283,12 @@ def test_a_closed_session_is_forgotten() -> None:
 
 
 def test_a_session_holds_what_the_next_prompt_holds_and_not_its_log() -> None:
-    # Two hundred results of 100,000 characters each are cut one after the other: 20 MB of log, 0.3 MB of prompt.
+    # Sixty results of 100,000 characters each are cut one after the other: 6 MB of log, 0.4 MB of prompt.
     host = Host("keep3:gate=0,keep=1")
     rows = [row("turn/start", 0, {"turn": 1})]
     host.open("s", rows)
     tracemalloc.start()
-    for step in range(1, 201):
+    for step in range(1, 61):
         seq = len(rows)
         at = {"turn": 1, "step": step}
         call = {**at, "callId": "c1", "name": "bash", "arguments": "{}"}
@@ -307,8 +307,8 @@ def test_a_session_holds_what_the_next_prompt_holds_and_not_its_log() -> None:
     gc.collect()
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert host.ok("status", session="s")["results"] == {"cut": 199, "waiting": 1}
-    assert held < 4_000_000
+    assert host.ok("status", session="s")["results"] == {"cut": 59, "waiting": 1}
+    assert held < 1_500_000
 
 
 def test_the_process_answers_line_by_line_and_ends_with_its_input() -> None:

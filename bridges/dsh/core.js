@@ -18,10 +18,9 @@ export function logOf(session) {
   return { version, length: () => session[name].length, at: (seq) => session[name][seq] };
 }
 
-/** Put one operation into the session's log: its price, then the result with its new content. Throws what append does. */
-export function commit(session, log, operation) {
-  const { seq, prune, path, content, surface } = operation;
-  const event = log.at(seq);
+/** Put an operation into the session's log: its price, then the result with its new content. Throws what append does. */
+export function commit(session, { seq, prune, path, content, surface }) {
+  const event = logOf(session).at(seq);
   if (event?.type !== "tool/result" || !session.surface?.nodes?.includes(seq)) {
     throw new Error(`seq ${seq} is no tool result on the surface`);
   }

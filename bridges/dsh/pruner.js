@@ -14,7 +14,7 @@ export class Pruner {
   #say;
   #coprocess = null;
   #mirrors = new WeakMap();
-  #facts = null; // what the co-process said of itself
+  #hello = null; // resolves to what the co-process says of itself
   #down = null; // why no session is pruned now, null while they are
   #failures = 0;
   #restart = null;
@@ -31,16 +31,12 @@ export class Pruner {
   start() {
     const { command, policy, meter } = this.#config;
     this.#mirrors = new WeakMap();
-    this.#lateSince = this.#facts = null;
+    this.#lateSince = null;
     this.#coprocess = new Coprocess(command, (reason) => this.#ended(reason));
-    this.#coprocess.ask({ op: "hello", protocol: PROTOCOL, policy, meter }).then(
-      (facts) => {
-        this.#facts = facts;
-      },
-      (error) => {
-        if (error instanceof Refused) this.#giveUp(error.message);
-      },
-    );
+    this.#hello = this.#coprocess.ask({ op: "hello", protocol: PROTOCOL, policy, meter });
+    this.#hello.catch((error) => {
+      if (error instanceof Refused) this.#giveUp(error.message);
+    });
   }
 
   stop() {
@@ -58,10 +54,9 @@ export class Pruner {
       return;
     }
     try {
-      const mirror = this.#mirror(session);
-      const operations = await this.#inTime(mirror.plan());
+      const operations = await this.#inTime(this.#mirrored(session).then((mirror) => mirror.plan()));
       if (operations === null || signal?.aborted) return;
-      for (const operation of operations) commit(session, mirror.log, operation);
+      for (const operation of operations) commit(session, operation);
       this.#down = null;
       this.#failures = 0;
     } catch (error) {
@@ -90,22 +85,25 @@ export class Pruner {
   /** One line for the user about one session. */
   async status(session) {
     if (!this.on) return "off";
-    const why = this.#refused.get(session) ?? this.#down;
+    const idle = this.#coprocess === null || this.#lateSince !== null;
+    const why = this.#refused.get(session) ?? (idle ? this.#down : null);
     if (why !== null) return `on, but results are left whole: ${why}`;
     try {
-      const view = await this.#inTime(this.#mirror(session).status());
+      const view = await this.#inTime(this.#mirrored(session).then((mirror) => mirror.status()));
       if (view === null) return `on, but results are left whole: ${this.#down}`;
-      const { refold, policy, meter } = this.#facts;
+      const { refold, policy, meter } = await this.#hello;
       const counts = Object.entries(view.results).map(([state, count]) => `${count} ${state}`);
       const gate = view.latch === null ? "" : `, gate open since ${view.latch.tokens} tokens`;
-      return `on, refold ${refold}, policy ${policy}, meter ${meter}; ${view.tokens} tokens${gate}; results: ${counts.join(", ") || "none"}`;
+      const results = counts.join(", ") || "none";
+      return `on, refold ${refold}, policy ${policy}, meter ${meter}; ${view.tokens} tokens${gate}; results: ${results}`;
     } catch (error) {
       this.#failed(session, error);
       return `on, but results are left whole: ${error.message}`;
     }
   }
 
-  #mirror(session) {
+  async #mirrored(session) {
+    await this.#hello;
     let mirror = this.#mirrors.get(session);
     if (mirror === undefined) {
       mirror = new Mirror(this.#coprocess, session);
@@ -134,7 +132,8 @@ export class Pruner {
   }
 
   #failed(session, error) {
-    if (error instanceof Ended) return; // told by #ended; every other failure concerns this session alone
+    // What ends all sessions is told by #trouble; every other failure concerns this one alone.
+    if (error instanceof Ended || this.#coprocess === null) return;
     if (session !== undefined) this.#refused.set(session, error.message);
     if (this.#said.has(error.message)) return;
     this.#said.add(error.message);

@@ -81,8 +81,8 @@ def save(output: str, pieces: Iterable[bytes], *, force: bool = False, original:
     """Write a file whole or not at all: to a temporary name beside it, then renamed.
 
     The file gets the permissions that any new file of the user gets. `original` is the session that it comes from,
-    which is not overwritten even with `force`. Raises OutputError where `output` exists and `force` is not set, or where
-    no file can have that name, OSError, and whatever `pieces` raises; then nothing is left behind.
+    which is not overwritten even with `force`. Raises OutputError where `output` exists and `force` is not set, and
+    where no file can have that name; OSError, and whatever `pieces` raises. Then nothing is left behind.
     """
     path = Path(output)
     if path.is_dir():

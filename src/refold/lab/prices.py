@@ -90,10 +90,12 @@ def prices_of(model: str, time: int = 0) -> Prices:
             field="model",
         ) from None
     when = datetime.fromtimestamp(time / 1000, UTC) if time else datetime.fromisoformat(f"{DATED}T12:00:00+00:00")
-    return _kept(genai_prices, model, when)
+    return kept_by(genai_prices, model, when)
 
 
-def _kept(library: Any, model: str, when: datetime) -> Prices:
+def kept_by(library: Any, model: str, when: datetime) -> Prices:
+    """What genai-prices says a model's input cost at that time. Raises PolicyError."""
+
     def nano(**used: int) -> int:
         usage = library.Usage(input_tokens=1000, **used)
         return int(library.calc_price(usage, _bare(model), genai_request_timestamp=when).total_price * 1_000_000)

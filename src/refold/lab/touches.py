@@ -104,7 +104,10 @@ def _shell(script: str) -> Iterator[Touch]:
             continue
         if not words or words[0] not in _READERS:
             continue
-        paths = [word for word in words[1:] if not word.startswith("-") and ("/" in word or "." in word)]
+        given = [word for word in words[1:] if not word.startswith("-")]
+        if words[0] == "sed":
+            given = given[1:]  # its script
+        paths = [word for word in given if "/" in word or "." in word]
         in_place = words[0] == "sed" and any(word.startswith("-i") for word in words)
         lines = next((found for word in words[1:] if (found := _LINES.fullmatch(word))), None)
         first, last = (int(lines[1]), _last(lines)) if lines else (1, END)

@@ -44,7 +44,7 @@ LAWS: MappingProxyType[str, Law] = MappingProxyType(
 
 assert tuple(LAWS) == LAW_NAMES
 
-SESSIONS = 60
+SESSIONS = 40
 SHRINKS = 200
 """How many smaller sessions are tried once one has broken a law."""
 

@@ -1,0 +1,105 @@
+"""Each peer's preset on a session that shows its rule; what is expected is from the peer's own documentation."""
+
+import pytest
+from msgspec.structs import replace
+from tests.sessions import Script
+
+from refold.lab import peers
+from refold.lab.remembered import METER
+from refold.reducer import Policy, Reducer
+from refold.replay import asked
+
+LONG = " word" * 1_000
+
+
+def cut_at(policy: Policy, script: Script) -> list[tuple[int, ...]]:
+    """The seqs cut for each call, in order."""
+    reducer = Reducer(policy, METER, "what-if")
+    return [view.enforced for _, _, view in asked(reducer, script.events, lambda event, before, after: None)]
+
+
+def reads(count: int, text: str = LONG, turns: int = 1) -> tuple[Script, list[int]]:
+    """`count` steps of one result in each of some turns, then a step without a tool."""
+    script, seqs = Script(), []
+    for _ in range(turns):
+        script.start_turn()
+        script.user()
+        for _ in range(count):
+            seqs += script.tool_step(text)
+        script.plain_step()
+        script.end_turn()
+    return script, seqs
+
+
+def test_anthropic_clears_all_but_the_newest_three_once_the_trigger_is_reached_and_slides_on() -> None:
+    script, seqs = reads(7)
+    # 4 results of 1,000 tokens and their calls are over 4,000: one is behind the newest three.
+    assert cut_at(peers.anthropic_clear(trigger=4_000), script)[3:] == [
+        (),
+        (seqs[0],),
+        (seqs[1],),
+        (seqs[2],),
+        (seqs[3],),
+    ]
+
+
+def test_langchain_clears_what_anthropic_clears() -> None:
+    script, _ = reads(9)
+    assert cut_at(peers.langchain_clear(4_000), script) == cut_at(peers.anthropic_clear(4_000), script)
+
+
+def test_pydantic_waits_until_the_history_it_has_cut_is_over_the_limit_again() -> None:
+    script, seqs = reads(9)
+    cuts = cut_at(peers.pydantic_clear(max_tokens=5_000), script)
+    assert [cut for cut in cuts if cut] == [(seqs[0], seqs[1]), (seqs[2], seqs[3]), (seqs[4], seqs[5])]
+
+
+def test_openai_trims_only_what_stands_before_the_last_two_user_messages() -> None:
+    script, seqs = reads(2, turns=3)
+    cuts = cut_at(peers.openai_trim(), script)
+    assert cuts[:6] == [()] * 6
+    assert cuts[6] == (seqs[0], seqs[1])
+
+
+def test_openai_leaves_outputs_of_at_most_500_characters() -> None:
+    script, _ = reads(1, "x" * 500, turns=4)
+    assert not any(cut_at(peers.openai_trim(), script))
+
+
+def test_swe_agent_keeps_the_newest_five_and_with_polling_cuts_in_batches() -> None:
+    script, seqs = reads(12)
+    assert cut_at(peers.swe_agent(), script)[5:8] == [(), (seqs[0],), (seqs[1],)]
+    batches = [cut for cut in cut_at(peers.swe_agent(polling=3), script) if cut]
+    assert batches == [tuple(seqs[0:3]), tuple(seqs[3:6])]
+
+
+@pytest.mark.xfail(strict=True, reason="stamps are taken as settled as the reading, so nothing of an old turn is kept")
+def test_opencode_prunes_between_turns_beyond_the_protected_tokens_when_that_is_enough() -> None:
+    script, seqs = reads(4, turns=5)
+    cuts = cut_at(peers.opencode_prune(protect=3_500, minimum=3_000), script)
+    # The newest two turns do not count; of the 8,000 tokens before the third is asked, 3,500 are protected.
+    assert [(place, cut) for place, cut in enumerate(cuts) if cut] == [(20, tuple(seqs[0:5]))]
+
+
+def test_qwen_goes_from_the_high_mark_to_the_low_one_oldest_first_and_keeps_errors() -> None:
+    script = Script()
+    script.start_turn()
+    seqs = [script.tool_step("x" * 1_000, is_error=place == 0)[0] for place in range(8)]
+    script.plain_step()
+    cuts = cut_at(peers.qwen_watermark(high=6_000, low=3_000, keep=2), script)
+    assert [cut for cut in cuts if cut] == [tuple(seqs[1:5])]
+
+
+def test_claude_code_clears_after_an_idle_hour_and_keeps_five() -> None:
+    script = Script()
+    script.start_turn()
+    seqs = [script.tool_step(LONG, tool="Read")[0] for _ in range(8)]
+    script.user()
+    script.events[-1] = replace(script.events[-1], time=script.events[-1].time + 3_600_000)
+    script.plain_step()
+    assert cut_at(peers.claude_code_idle(), script)[-1] == tuple(seqs[:3])
+
+
+def test_masking_cuts_one_result_at_every_step() -> None:
+    script, seqs = reads(14)
+    assert cut_at(peers.mask_oldest(), script)[10:] == [(), (seqs[0],), (seqs[1],), (seqs[2],), (seqs[3],)]
