@@ -9,6 +9,7 @@ import re
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 from refold.events import (
@@ -264,21 +265,46 @@ def main() -> None:
     every = list(sessions(Path(sys.argv[1])))
     long = [each for each in every if sum(isinstance(event, StepStart) for event in each[2]) >= LEAST_CALLS]
     claude = [each for each in long if each[0] == "claude_code"]
-    tables = {"prediction": predicted(every), "outliers": outliers(every), "head": heads(), "signals": signals(every)}
+    tables: dict[str, Callable[[], str]] = {
+        "prediction": lambda: predicted(every),
+        "outliers": lambda: outliers(every),
+        "signals": lambda: signals(every),
+        "head": heads,
+        "best-subset": lambda: subsets(claude),
+    }
     for prices in PRICES:
-        results = compared(long, prices)
+        results = cache(partial(compared, long, prices))
         name = f"{prices.read / 1000:g}"
-        tables[f"claude {name}"] = table(rows([each for folder, each in results if folder == "claude_code"]))
-        tables[f"all {name}"] = table(rows([each for _, each in results]))
-        tables[f"sessions {name}"] = by_session(results)
-    tables["best-subset"] = subsets(claude)
+        tables[f"claude {name}"] = partial(_claude, results)
+        tables[f"all {name}"] = partial(_all, results)
+        tables[f"sessions {name}"] = partial(_each, results)
     page = PAGE.read_text("utf-8")
-    for name, made in tables.items():
-        mark = re.compile(rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
-        if not mark.search(page):
-            raise SystemExit(f"{PAGE} has no place for the table {name!r}")
-        page = mark.sub(lambda found, made=made: f"{found[1]}{made}\n{found[2]}", page)  # type: ignore[misc]
+    marks = {name: re.compile(rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL) for name in tables}
+    missing = [name for name, mark in marks.items() if not mark.search(page)]
+    if missing:
+        raise SystemExit(f"{PAGE} has no place for the tables {', '.join(missing)}")
+    for name, make in tables.items():
+        page = marks[name].sub(partial(_filled, make()), page)
     PAGE.write_text(page, "utf-8")
+
+
+Results = Callable[[], list[tuple[str, Compared]]]
+
+
+def _claude(results: Results) -> str:
+    return table(rows([each for folder, each in results() if folder == "claude_code"]))
+
+
+def _all(results: Results) -> str:
+    return table(rows([each for _, each in results()]))
+
+
+def _each(results: Results) -> str:
+    return by_session(results())
+
+
+def _filled(made: str, place: re.Match[str]) -> str:
+    return f"{place[1]}{made}\n{place[2]}"
 
 
 if __name__ == "__main__":

@@ -16,13 +16,13 @@ from tests.generated import (
     SHORT,
     Json,
     blocks,
-    call_block,
     reasoning_block,
     text_block,
     tool_calls,
     unknown_blocks,
     weighted,
 )
+from tests.generated_streams import WAYS, chunks
 
 short_contents = blocks(SHORT, max_size=2)
 result_contents = blocks(LONG, max_size=3)
@@ -50,7 +50,7 @@ def _neighbours(header: Json) -> dict[str, Json]:
         "model": {**header, "config": {**config, "model": config["model"] + "x"}},
         "temperature": {**header, "config": {**config, "temperature": config.get("temperature", 0) + 0.5}},
         "stop": {**header, "config": {**config, "stop": [*config.get("stop", ()), "y"]}},
-        "a setting of no name": {**header, "config": {**config, "topP": config.get("topP", 0) + 0.5}},
+        "setting that goes uncompared": {**header, "config": {**config, "topP": config.get("topP", 0) + 0.5}},
         "no adapter defaults": {**header, "adapterDefaults": {}},
         "adapter default": {**header, "adapterDefaults": {**defaults, "maxTokens": True}},
         "system": {**header, "system": header.get("system", "") + "."},
@@ -215,7 +215,7 @@ class _Writer:
     def header(self) -> None:
         """A new frame for the requests, or the last one again with at most one thing changed."""
         if self.frame and self.upto(3):
-            header, changed = self.pick(sorted(_neighbours(self.frame).items()))[::-1]
+            changed, header = self.pick(list(_neighbours(self.frame).items()))
             self.traits.add(f"header again: {changed}")
         else:
             header = self.new_header()
@@ -253,8 +253,10 @@ class _Writer:
 
     def stream(self, content: list[Json], reason: Json | None, usage: Json | None = None) -> list[int]:
         """The chunks of one attempt; the seqs of all of them."""
-        ways = [self.pick(("whole", "whole", "no end", "no start", "end only", "late", "confused")) for _ in content]
-        per_block = [self.chunks(*job) for job in zip(range(len(content)), content, ways, strict=True)]
+        ways = [self.pick(WAYS) for _ in content]
+        per_block = [
+            chunks(index, block, way, self.pick) for index, (block, way) in enumerate(zip(content, ways, strict=True))
+        ]
         self.traits.update(f"stream: {way}" for way in ways)
         if len(per_block) > 1 and self.once_in(4, "blocks stream side by side"):
             longest = max(len(chunks) for chunks in per_block)
@@ -266,37 +268,6 @@ class _Writer:
         if reason is not None:
             ordered.append({"type": "finish", "reason": reason})
         return [self.log("assistant/chunk", self.here(chunk=chunk)) for chunk in ordered]
-
-    def chunks(self, index: int, block: Json, way: str) -> list[Json]:
-        kind = block["type"]
-        start = {"type": "block-start", "index": index, "blockType": kind}
-        end = {"type": "block-end", "index": index, "block": block}
-        if kind not in ("text", "reasoning", "tool-call"):
-            return [start, end]
-        pieces = self.pick((1, 3, 5))
-        whole = block["arguments"] if kind == "tool-call" else block["text"]
-        size = -(-len(whole) // pieces)
-        deltas = [self.delta(index, block, whole[i * size : (i + 1) * size], i) for i in range(pieces)]
-        match way:
-            case "whole":
-                return [start, *deltas, end]
-            case "no end":
-                return [start, *deltas]
-            case "no start":
-                return deltas
-            case "end only":
-                return [end]
-            case "confused":
-                other = self.pick((text_block(""), reasoning_block(""), call_block("id", "name", "")))
-                return [start, *deltas, self.delta(index, other, "stray", 0)]
-            case _:
-                return [start, *deltas, end, deltas[0], start]
-
-    def delta(self, index: int, block: Json, piece: str, place: int) -> Json:
-        if block["type"] != "tool-call":
-            return {"type": f"{block['type']}-delta", "index": index, "text": piece}
-        name = {} if place else {"name": block["name"]}
-        return {"type": "tool-call-delta", "index": index, "id": block["id"], **name, "argumentsDelta": piece}
 
     def answer(self) -> None:
         content = [*self.content(said), *self.draw(asked)]

@@ -35,6 +35,9 @@ WANTED = (
     "completed turn", "aborted turn", "blocked turn", "resumed", "compaction", "manual compaction",
     "compaction that failed", "prune record", "result rewritten", "replacement changes nothing",
     "replacement cites more", "replacement with its keys in another order", "user message over a node",
+    "header again: nothing", "header again: keys in another order", "header again: model", "header again: stop",
+    "header again: setting that goes uncompared", "header again: no adapter defaults", "header again: adapter default",
+    "header again: system", "header again: empty system", "header again: no tools", "header again: one more tool",
     "answer over a node", "rewrite between turns", "rewrite inside a step", "log ends in the middle",
 )
 # fmt: on

@@ -85,6 +85,10 @@ def only(category: str, *ops: Any, **ages: int) -> Shaping:
     return Shaping(**{category: Chain(ops, **ages)})
 
 
+def quoted(char: str, times: int) -> str:
+    return '"' + char * times + '"'
+
+
 # operations
 
 
@@ -163,7 +167,10 @@ def test_negative_numbers_are_refused(make: Any) -> None:
 
 def test_each_category_has_its_own_chain_and_its_operations_run_in_order() -> None:
     session, seq = talk(
-        Reasoning(THOUGHT), Text("I shall look at it now"), result="r" * 400, arguments='{"path":"%s"}' % ("p" * 60)
+        Reasoning(THOUGHT),
+        Text("I shall look at it now"),
+        result="r" * 400,
+        arguments='{"path":' + quoted("p", 60) + "}",
     )
     shaping = Shaping(
         reasoning=Chain((Extract(31), Truncate(15))),
@@ -263,17 +270,17 @@ def test_messages_and_blocks_that_are_not_touched_are_the_same_objects() -> None
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        ('{"content":"%s","path":"a.py"}' % ("x" * 99), '{"content":{"omitted_chars":99},"path":"a.py"}'),
+        ('{"content":' + quoted("x", 99) + ',"path":"a.py"}', '{"content":{"omitted_chars":99},"path":"a.py"}'),
         (
-            '{ "edits": [ {"old" : "%s", "n": 1.0}, "%s" ] }' % ("é" * 30, "y" * 30),
+            '{ "edits": [ {"old" : ' + quoted("é", 30) + ', "n": 1.0}, ' + quoted("y", 30) + " ] }",
             '{ "edits": [ {"old" : {"omitted_chars":30}, "n": 1.0}, {"omitted_chars":30} ] }',
         ),
-        ('{"%s":"short"}' % ("k" * 99), None),
-        ('{"a":"%s"}' % ('\\"\\\\' * 20), '{"a":{"omitted_chars":40}}'),
-        ('{"a":"%s"}' % ("\\ud83d" * 30), '{"a":{"omitted_chars":30}}'),
+        ("{" + quoted("k", 99) + ':"short"}', None),
+        ('{"a":' + quoted('\\"\\\\', 20) + "}", '{"a":{"omitted_chars":40}}'),
+        ('{"a":' + quoted("\\ud83d", 30) + "}", '{"a":{"omitted_chars":30}}'),
         ('{"a":{"omitted_chars":99}}', None),
-        ('"%s"' % ("z" * 40), '{"omitted_chars":40}'),
-        ('{"a":"%s","b":"%s"}' % ("x" * 18, "y" * 19), '{"a":"%s","b":{"omitted_chars":19}}' % ("x" * 18)),
+        (quoted("z", 40), '{"omitted_chars":40}'),
+        ("[" + quoted("x", 18) + "," + quoted("y", 19) + "]", "[" + quoted("x", 18) + ',{"omitted_chars":19}]'),
         ("{}", None),
         ("", None),
     ],
@@ -299,7 +306,7 @@ def test_a_call_that_its_provider_signed_keeps_its_arguments() -> None:
     session = Session()
     session.ask()
     session.start_step()
-    call = ToolUse("1", "bash", '{"a":"%s"}' % ("x" * 99), '{"thoughtSignature":"abc"}')
+    call = ToolUse("1", "bash", '{"a":' + quoted("x", 99) + "}", '{"thoughtSignature":"abc"}')
     seq = session.answer(call)
     session.end_step()
 
@@ -472,7 +479,7 @@ def test_a_cut_of_the_surface_takes_the_bound_blocks_behind_it_along() -> None:
     session.start_step()
     shaped = session.shaped(Shaping(), ANTHROPIC_BOUND, policy)
 
-    cut = [message for message in shaped.messages if isinstance(message, ToolResult)][0]
+    cut = next(message for message in shaped.messages if isinstance(message, ToolResult))
     assert len(cut.content[0].text) == 139
     assert shaped.report.lost == 3
     assert [change.seq for change in shaped.report.changes] == blocks

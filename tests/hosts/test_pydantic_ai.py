@@ -66,7 +66,12 @@ def listed(messages: list[ModelMessage]) -> list[Any]:
         if isinstance(message, ModelResponse):
             calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
             content = [
-                {"type": "tool-call", "id": call.tool_call_id, "name": call.tool_name, "arguments": call.args_as_json_str()}
+                {
+                    "type": "tool-call",
+                    "id": call.tool_call_id,
+                    "name": call.tool_name,
+                    "arguments": call.args_as_json_str(),
+                }
                 for call in calls
             ]
             found.append({"role": "assistant", "content": content})

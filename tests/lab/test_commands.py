@@ -24,7 +24,16 @@ def run(command: object, *words: str) -> Result:
 def test_the_json_has_the_keys_that_scripts_rely_on() -> None:
     told = json.loads(run(compare, CLAUDE, PI, "--policy", "none", "--policy", "debt", *PRICED, "--json").stdout)
     assert [session["session"] for session in told["sessions"]] == [Path(CLAUDE).name, Path(PI).name]
-    keys = {"policy", "cost_ratio", "worst_ratio", "best_ratio", "hindsight_ratio", "rewritten_tokens", "cuts", "regret"}
+    keys = {
+        "policy",
+        "cost_ratio",
+        "worst_ratio",
+        "best_ratio",
+        "hindsight_ratio",
+        "rewritten_tokens",
+        "cuts",
+        "regret",
+    }
     assert [row["policy"] for row in told["policies"]] == ["none", "debt"]
     assert all(keys <= row.keys() for row in told["policies"])
     assert told["policies"][0] | {"cost_ratio": 1.0, "cuts": 0, "regret": 0} == told["policies"][0]

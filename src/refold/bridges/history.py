@@ -68,13 +68,14 @@ class Fold:
         self.items = list(items)
         self.answered = bool(said) and said[-1].role == "assistant"
 
-    def asked(self) -> Cuts:
-        """The cuts in force for a model call made now. Nothing of the call is kept: its answer will tell of it."""
+    def asked(self) -> tuple[View, Cuts]:
+        """The view and the cuts in force for a model call made now. Nothing of the call is kept: its answer will tell
+        of it."""
         trial = copy.copy(self.told)
         trial.journal = copy.copy(trial.journal)
         trial.journal.events, trial.journal.nodes = [*trial.journal.events], [*trial.journal.nodes]
         trial.open_step()
-        return self._folded(trial.journal.events[self._view.position :])[1]
+        return self._folded(trial.journal.events[self._view.position :])
 
     def _folded(self, events: Sequence[Event]) -> tuple[View, Cuts]:
         view, cuts, done = self._view, dict(self.cuts), 0
@@ -120,7 +121,8 @@ class History:
                 self._folds.remove(fold)
         fold = fold or Fold(self._reducer)
         fold.extend(items, self._tell)
-        found = applied(items, fold.told, fold.asked(), self._change)
+        _, cuts = fold.asked()
+        found = applied(items, fold.told, cuts, self._change)
         with self._lock:
             self._folds = [fold, *self._folds[: KEPT - 1]]
         return found
