@@ -195,7 +195,7 @@ class _Writer:
             self.log("session/title", {"title": "t", "messageSeqs": [0], "source": {"kind": "fallback"}})
         if (self.turn, self.step) == (1, 1) and self.once_in(12, "no header"):
             pass
-        elif (self.turn, self.step) == (1, 1) or self.once_in(5, "header again"):
+        elif (self.turn, self.step) == (1, 1) or self.once_in(2, "header again"):
             self.header()
         if self.once_in(5, "failed attempt"):
             self.failed_attempt()

@@ -131,4 +131,7 @@ def _link(temporary: str, path: Path) -> None:
         os.link(temporary, path)
     except FileExistsError:
         raise OutputError(f"{path} exists; choose another name, or overwrite it with --force") from None
+    except OSError:  # a file system without hard links
+        os.rename(temporary, path)
+        return
     os.unlink(temporary)

@@ -134,7 +134,7 @@ def _only_deleted(seq: int, block: Block, before: tuple[Block, ...]) -> None:
 
 
 def steady(made: tuple[Request, ...]) -> None:
-    """Each block changes once, from whole to shaped: a message has no more forms, and none that it left comes back."""
+    """Each block changes once, from whole to shaped, and a message goes once: no form that was left comes back."""
     now: dict[tuple[int, bytes], bytes] = {}
     left: dict[tuple[int, bytes], set[bytes]] = {}
     for request in made:
@@ -145,7 +145,7 @@ def steady(made: tuple[Request, ...]) -> None:
             before = now.get(key, key[1])
             if shown != before:
                 left.setdefault(key, set()).add(before)
-                if shown in left[key] or len(left[key]) > max(1, len(message.content)):
+                if shown in left[key] or (shown and len(left[key]) > len(message.content)):
                     raise LawBroken("steady", f"message {message.seq} changed from shaped to something else")
             now[key] = shown
 
