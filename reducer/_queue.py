@@ -14,7 +14,7 @@ from refold.reducer import _weights as weights
 from refold.reducer._measure import Meter
 from refold.reducer._policy import Part
 from refold.reducer._view import Counters, Entry, Latch, Node, PartState, State
-from refold.reducer.ripe import reading
+from refold.reducer.ripe import reading, stamp
 from refold.reducer.which import code_points
 
 
@@ -75,7 +75,7 @@ def _enter(state: State, now: PartState, part: Part, entry: Entry, heir_of: int,
         now.spans += state.span != now.span
         now.span = state.span
     after = counters(state, now)
-    stamps = tuple(reading(meter, after if meter.own else before, now.samples) for meter in meters)
+    stamps = tuple(stamp(meter, after if meter.own else before) for meter in meters)
     if inherited is not None:
         pairs = zip(meters, stamps, inherited, strict=True)
         stamps = tuple(new if meter.fresh else kept for meter, new, kept in pairs)

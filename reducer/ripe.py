@@ -148,6 +148,11 @@ def _each(parts: "tuple[RipeRule, ...]", advances: tuple[int, ...]) -> list[bool
     return answers
 
 
+def stamp(odometer: Odometer, now: Counters) -> int:
+    """What an entry is stamped with: the counter as it stands, however settled it will be read."""
+    return int(getattr(now, odometer.counter))
+
+
 def reading(odometer: Odometer, now: Counters, samples: tuple[Counters, ...]) -> int:
     """What the odometer shows: now, or as it stood `settled` turn/starts ago (0 before there were so many)."""
     if odometer.settled == 0:

@@ -401,3 +401,17 @@ def test_after_a_compaction_gone_nodes_are_gone():
         reducer, view = fold(script, policy)
         assert reducer.plan(view) == ()
         assert results(reducer, view) == ()
+
+
+def test_a_settled_odometer_is_stamped_with_what_stands_and_read_as_it_stood():
+    """One turn of ten steps, then another: the newest six spans before it stay whole, the other four are summarised."""
+    script = Script()
+    script.start_turn()
+    script.start_step()
+    script.user("go")
+    script.end_step()
+    seqs = [seq for _ in range(10) for seq in script.tool_step(LONG)]
+    script.end_turn()
+    script.start_turn()
+
+    assert planned(script, presets.microcompact(retain=6)) == seqs[:4]

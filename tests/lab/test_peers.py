@@ -1,6 +1,5 @@
 """Each peer's preset on a session that shows its rule; what is expected is from the peer's own documentation."""
 
-import pytest
 from msgspec.structs import replace
 from tests.sessions import Script
 
@@ -73,7 +72,6 @@ def test_swe_agent_keeps_the_newest_five_and_with_polling_cuts_in_batches() -> N
     assert batches == [tuple(seqs[0:3]), tuple(seqs[3:6])]
 
 
-@pytest.mark.xfail(strict=True, reason="stamps are taken as settled as the reading, so nothing of an old turn is kept")
 def test_opencode_prunes_between_turns_beyond_the_protected_tokens_when_that_is_enough() -> None:
     script, seqs = reads(4, turns=5)
     cuts = cut_at(peers.opencode_prune(protect=3_500, minimum=3_000), script)

@@ -10,7 +10,8 @@ except ModuleNotFoundError as missing:
 
 from refold.laws.case import Case, LawBroken
 from refold.laws.checking import LAWS, Report, check, holds
-from refold.laws.live import Beat, Host, Run, Sent, play
+from refold.laws.live import Host, play
+from refold.laws.run import Beat, Run, Sent
 from refold.laws.script import Script
 from refold.laws.sessions import acts, scripts, sessions
 

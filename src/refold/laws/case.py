@@ -3,7 +3,8 @@
 from functools import cached_property
 
 from refold.events import Block, Event, RefoldError
-from refold.laws.live import Run, play
+from refold.laws.live import play
+from refold.laws.run import Run
 from refold.laws.script import Blocked, Script
 from refold.prompt import prompt_bytes
 from refold.reducer import Dsh, Message, Meter, Mode, Policy, Reducer, View

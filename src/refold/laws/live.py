@@ -6,10 +6,9 @@ shadow price; in `derive` mode it writes nothing. refold is asked last in a pre-
 do there is done.
 """
 
-from functools import cached_property
 from itertools import permutations
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from refold.events import (
     AssistantChunks,
@@ -42,10 +41,11 @@ from refold.events import (
     ToolUse,
     TurnEnd,
     TurnStart,
-    Usage,
     UserMessage,
 )
 from refold.events._events import Chunk
+from refold.laws.provider import Provider
+from refold.laws.run import Beat, Run, Sent
 from refold.laws.script import (
     Act,
     Ask,
@@ -68,86 +68,11 @@ from refold.laws.script import (
     Window,
     blocks,
 )
-from refold.prompt import prompt_bytes
-from refold.reducer import Message, Operation, Reducer, View, dump, load
+from refold.reducer import Operation, Reducer, dump, load
 from refold.reducer import _surface as surface
 from refold.reducer._view import Node
 
 EPOCH_MS = 1_700_000_000_000
-
-
-class Beat(Struct, frozen=True):
-    """A moment at which refold was asked: the plan of view number `at`, in force from view number `done` on."""
-
-    at: int
-    done: int
-    operations: tuple[Operation, ...]
-    overflow: bool
-
-
-class Sent(Struct, frozen=True):
-    """A request: what the model was sent of view number `at`.
-
-    `operations` are those put into force since the request before; `quiet` says that nobody else replaced or took
-    back a node since, and that system text and tools stayed; `same_process` that refold was not started again.
-    """
-
-    at: int
-    messages: tuple[Message, ...]
-    operations: tuple[Operation, ...]
-    quiet: bool
-    same_process: bool
-
-
-class Run(Struct, frozen=True, dict=True):
-    """What happened: `views[i]` is the view after the first i of `events`."""
-
-    reducer: Reducer
-    events: tuple[Event, ...]
-    views: tuple[View, ...]
-    beats: tuple[Beat, ...]
-    sent: tuple[Sent, ...]
-    labels: dict[int, tuple[int, int]]
-    """For the seq of each result: which answer asked for it, and as which of its calls."""
-
-    @cached_property
-    def by_seq(self) -> dict[int, Event]:
-        return {event.seq: event for event in self.events}
-
-    @cached_property
-    def origins(self) -> dict[int, int]:
-        """For the seq of each result, rewritten ones too, that of the event that first stood in its place."""
-        found: dict[int, int] = {}
-        for event in self.events:
-            if isinstance(event, ToolResult):
-                found[event.seq] = found[event.replaces[0]] if event.replaces else event.seq
-        return found
-
-
-class Provider:
-    """Reports usage for the prompt it really got: a token for four bytes, and an overhead.
-
-    Until the policy has cut anything the overhead is chosen so that the report is what the script aims at; from then
-    on it stays, so that what is cut is missing from the report.
-    """
-
-    def __init__(self) -> None:
-        self._overhead = 0
-        self._texts: dict[Message, int] = {}
-
-    def report(self, messages: tuple[Message, ...], aim: int | None, *, cut: bool) -> Usage | None:
-        if aim is None:
-            return None
-        tokens = sum(map(self._bytes, messages)) // 4
-        if not cut:
-            self._overhead = aim - tokens
-        total = max(2, tokens + self._overhead)
-        return Usage(total - 2, 1, cache_read_tokens=1)
-
-    def _bytes(self, message: Message) -> int:
-        if message not in self._texts:
-            self._texts[message] = len(prompt_bytes((message,)))
-        return self._texts[message]
 
 
 class Host:

@@ -4,7 +4,7 @@ from msgspec import structs
 
 from refold.events import Block, Event, StepEnd, StepStart, SurfaceError, Text, ToolResult, TurnStart
 from refold.laws.case import Case, LawBroken
-from refold.laws.live import Run
+from refold.laws.run import Run
 from refold.reducer import Operation, Part, View, when
 from refold.reducer import _surface as surface
 from refold.reducer import frozen as frozen_seqs

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from refold.events import Text, ToolResult
 from refold.laws.case import Case, LawBroken, folded
-from refold.laws.live import Run, Sent
+from refold.laws.run import Run, Sent
 from refold.reducer import Message, Operation
 from refold.reducer.how import HeadTail
 from refold.reducer.when import latch_of

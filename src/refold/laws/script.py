@@ -76,7 +76,7 @@ class Ask(Struct, frozen=True):
 class Step(Struct, frozen=True):
     """One model call and its tools. A step without calls is a final answer and ends its turn.
 
-    `aim` is what the provider shall report for this prompt, None for no report: see `refold.laws.live.Provider`.
+    `aim` is what the provider shall report for this prompt, None for no report: see `refold.laws.provider.Provider`.
     `together`: every tool/call is logged before the first result. `dies`: the harness dies before the result of that
     number; on the next act it is started again and closes what stood open.
     """

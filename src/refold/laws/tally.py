@@ -4,7 +4,7 @@ from collections import Counter
 
 from refold.events import Overflow, ToolResult, TurnEnd, UserMessage
 from refold.laws.case import Case
-from refold.laws.live import Run
+from refold.laws.run import Run
 from refold.laws.script import Restart, Resume, Retry, Step
 from refold.reducer import Policy, View
 from refold.reducer import _surface as surface
