@@ -19,7 +19,6 @@ from refold.reducer.wire import (
     Profile,
     Shaping,
     Truncate,
-    is_signed,
     shape,
 )
 
@@ -60,22 +59,10 @@ def same(message: Message, block: Any) -> Any:
     return block
 
 
-def keeps_the_last_two_present(reducer: Reducer, view: View) -> tuple[Message, ...]:
-    """Counts what stands on the surface now: after a rewind what was dropped comes back."""
-    messages = reducer.messages(view)
-    last = [message.seq for message in messages if isinstance(message, AssistantMessage)][-2:]
-    return tuple(
-        message
-        if message.seq in last or not isinstance(message, AssistantMessage)
-        else replace(
-            message,
-            content=tuple(
-                replace(block, text=".") if isinstance(block, Reasoning) and not is_signed(block) else block
-                for block in message.content
-            ),
-        )
-        for message in messages
-    )
+def fades(reducer: Reducer, view: View) -> tuple[Message, ...]:
+    """Shortens reasoning more with each request."""
+    shaping = Shaping(reasoning=Chain((Truncate(max(0, 400 - 20 * view.steps)),)))
+    return shape(reducer, view, shaping).messages
 
 
 def edits_under_bound_blocks(reducer: Reducer, view: View) -> tuple[Message, ...]:
@@ -96,7 +83,7 @@ def drops_calls(reducer: Reducer, view: View) -> tuple[Message, ...]:
         (every(strips_signatures), NONE, "signed"),
         (edits_under_bound_blocks, ANTHROPIC_BOUND, "bound"),
         (every(announces), NONE, "no echo"),
-        (keeps_the_last_two_present, NONE, "steady"),
+        (fades, NONE, "steady"),
         (every(halves_arguments), NONE, "paired"),
         (drops_calls, NONE, "paired"),
         (every(same), NONE, "untouched"),

@@ -166,8 +166,7 @@ def _due(times: Times, chain: Chain, category: Category, profile: Profile) -> Ca
     """A function of place: the first request that shows the entry there shaped."""
     if not chain.ops:
         return lambda place: NEVER
-    entries = [any(category_of(node, block) == category for block in node.content) for node in times.nodes]
-    later = times.later(entries)
+    later = times.later([_is_entry(node, category) for node in times.nodes])
 
     def due(place: int) -> int:
         when = times.births[place] + chain.after_views + 1
@@ -176,6 +175,13 @@ def _due(times: Times, chain: Chain, category: Category, profile: Profile) -> Ca
         return times.at_a_loop(place, when) if profile.loop else when
 
     return due
+
+
+def _is_entry(node: Node, category: Category) -> bool:
+    """A result is one whatever it holds, for others may rewrite it."""
+    if category == "tool_result":
+        return isinstance(node.message, ToolResult)
+    return any(category_of(node, block) == category for block in node.content)
 
 
 def _trims(times: Times, keep: int, profile: Profile) -> dict[int, int]:

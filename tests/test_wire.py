@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests.sessions import Script
 
-from refold.events import Opaque, PolicyError, Reasoning, RequestHeader, Text, ToolResult, ToolUse
+from refold.events import Opaque, PolicyError, Reasoning, RequestHeader, SurfaceRewind, Text, ToolResult, ToolUse
 from refold.reducer import Dsh, Reducer, presets
 from refold.reducer.how import MARKER
 from refold.reducer.wire import (
@@ -341,6 +341,33 @@ def test_keep_last_k_counts_later_entries_of_the_category() -> None:
     shaping = only("reasoning", Truncate(5), keep_last=3)
 
     assert sendings(shaping, turns=True) == [True, True, True, False, False]
+
+
+def test_what_was_shaped_stays_so_when_the_newer_entries_are_taken_back() -> None:
+    session, seq = talk(Reasoning(THOUGHT), turns=0)
+    shaping = only("reasoning", Truncate(5), keep_last=2)
+    back_to = session.events[-1].seq
+    for _ in range(2):
+        session.answers(Reasoning("hm"))
+        session.ask()
+    assert session.at(seq, shaping)[0] == Reasoning("first")
+
+    session.add(SurfaceRewind, back_to - 1)
+
+    assert session.at(seq, shaping)[0] == Reasoning("first")
+
+
+def test_results_count_as_newer_ones_whatever_others_make_of_them() -> None:
+    session, _ = talk(result="r" * 400, turns=0)
+    shaping = only("tool_result", Truncate(5), keep_last=1)
+    session.answers()
+    newer = next(event for event in reversed(session.events) if isinstance(event, ToolResult))
+    assert session.shaped(shaping).messages[2].content == (Text("rrrrr"),)
+
+    rewritten = {"replaces": (newer.seq, newer.seq), "sources": (newer.seq,)}
+    session.add(ToolResult, (), newer.turn, newer.step, newer.call_id, **rewritten)
+
+    assert session.shaped(shaping).messages[2].content == (Text("rrrrr"),)
 
 
 def test_inside_the_running_tool_loop_nothing_is_touched() -> None:
