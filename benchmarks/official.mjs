@@ -1,5 +1,5 @@
 // Times what a DSH harness does after /resume, with the official packages: parse, foldSurface, measure.
-//   node official.mjs LOG.jsonl RUNS   ->  one line of JSON: {"seconds": [...], "nodes": n, "tokens": n}
+//   node official.mjs LOG.jsonl RUNS   ->  one line of JSON: {"wall": [...], "cpu": [...], "nodes": n, "tokens": n}, in seconds
 // Run from a folder whose node_modules holds the packages (make bench sees to it).
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,10 +10,12 @@ const load = name => import(pathToFileURL(require.resolve(name)))
 const { foldSurface } = await load('@deepseek-ai/dsh-session')
 const { TokenMeter } = await load('@deepseek-ai/dsh-token-meter')
 
-const seconds = []
+const wall = []
+const cpu = []
 let surface, measure
 for (let run = 0; run < Number(process.argv[3]); run++) {
   const start = process.hrtime.bigint()
+  const used = process.cpuUsage()
   const rows = readFileSync(process.argv[2], 'utf8').split('\n')
   const events = []
   for (let row = 1; row < rows.length; row++) if (rows[row]) events.push(JSON.parse(rows[row]))
@@ -21,6 +23,8 @@ for (let run = 0; run < Number(process.argv[3]); run++) {
   const meter = Object.create(TokenMeter.prototype)
   meter.states = new WeakMap()
   measure = meter.measure({ events })
-  seconds.push(Number(process.hrtime.bigint() - start) / 1e9)
+  const { user, system } = process.cpuUsage(used)
+  wall.push(Number(process.hrtime.bigint() - start) / 1e9)
+  cpu.push((user + system) / 1e6)
 }
-console.log(JSON.stringify({ seconds, nodes: surface.nodes.length, tokens: measure.totalTokens }))
+console.log(JSON.stringify({ wall, cpu, nodes: surface.nodes.length, tokens: measure.totalTokens }))

@@ -1,10 +1,9 @@
 """Stream chunks of DSH's older logs: rows, one by one or packed, become runs of one step."""
 
-from collections.abc import Iterator
-from itertools import chain, groupby
+from itertools import chain, count, groupby
 from typing import Any
 
-from refold.events._dsh_events import OVERFLOW
+from refold.events._dsh_events import OVERFLOW, chunk_spells_own
 from refold.events._dsh_wire import ReasoningChunksRow, TextChunksRow, ToolCallChunksRow
 from refold.events._events import (
     AssistantChunks,
@@ -29,32 +28,43 @@ def joined(run: list[AssistantChunks]) -> AssistantChunks:
     return AssistantChunks(first.seq, first.time, first.turn, first.step, chunks)
 
 
-def telling(run: list[Any]) -> Iterator[Chunk]:
-    """The chunks among these rows that can hold more than plain text."""
-    return (chunk for row in run if type(chunk := row.data.chunk) in (BlockEnd, UnknownChunk))
+_TELLING = frozenset((BlockEnd, Finish, UnknownChunk))
 
 
-def runs(run: list[Any]) -> list[Event]:
-    """Chunk rows as runs of one step each, with each overflow as an event of its own."""
-    data = [row.data for row in run]
-    steps = [one.step for one in data]
-    turns = [one.turn for one in data]
-    chunks = tuple([one.chunk for one in data])
-    kinds = [type(chunk) for chunk in chunks]
-    if steps.count(steps[0]) == turns.count(turns[0]) == len(run) and (
-        Finish not in kinds or not any(map(_is_overflow, chunks))
-    ):
-        return [AssistantChunks(run[0].seq, run[0].time, turns[0], steps[0], chunks)]
+def runs(run: list[Any], seq: int, *, as_logged: bool) -> list[Event]:
+    """Chunk rows from place `seq` on as runs of one step each, with each overflow as an event of its own.
+
+    Raises ValueError where a row is out of sequence, or, `as_logged`, holds a name that only refold gives.
+    """
+    time, turn, step = run[0].time, run[0].data.turn, run[0].data.step
+    chunks = tuple(
+        [
+            row.data.chunk
+            for row, place in zip(run, count(seq))
+            if row.seq == place and row.data.step == step and row.data.turn == turn
+        ]
+    )
+    telling = [chunk for chunk in chunks if type(chunk) in _TELLING]
+    if as_logged and any(map(chunk_spells_own, telling)):
+        raise ValueError("a name that only refold gives")
+    if len(chunks) == len(run) and not any(map(_is_overflow, telling)):
+        return [AssistantChunks(seq, time, turn, step, chunks)]
+    return _parted(run, seq)
+
+
+def _parted(run: list[Any], seq: int) -> list[Event]:
+    if [row.seq for row in run] != list(range(seq, seq + len(run))):
+        raise ValueError("a row is out of sequence")
     events: list[Event] = []
     for (turn, step, over), group in groupby(
-        zip(run, data, strict=True), lambda pair: (pair[1].turn, pair[1].step, _is_overflow(pair[1].chunk))
+        run, lambda row: (row.data.turn, row.data.step, _is_overflow(row.data.chunk))
     ):
         rows = list(group)
         if over:
-            events += [Overflow(row.seq, row.time, turn, step) for row, _ in rows]
+            events += [Overflow(row.seq, row.time, turn, step) for row in rows]
         else:
-            first = rows[0][0]
-            events.append(AssistantChunks(first.seq, first.time, turn, step, tuple(one.chunk for _, one in rows)))
+            chunks = tuple([row.data.chunk for row in rows])
+            events.append(AssistantChunks(rows[0].seq, rows[0].time, turn, step, chunks))
     return events
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -71,27 +72,44 @@ def _replaces(row: Any) -> tuple[int, int] | None:
     return None if op == "append" else (op.start, op.end)
 
 
-def sources_of(row: Any) -> tuple[int, ...] | None:
-    """The seqs a row cites, with the ranges [first, last] of later formats spelled out."""
+def _sources(row: Any) -> tuple[int, ...] | None:
+    """The seqs a row cites, with the ranges [first, last] of later formats spelled out; None where it has no list.
+
+    Raises ValueError where they break DSH's rules of provenance.
+    """
     cited = row.sourceEventSeqs
     if cited is UNSET:
         return None
-    if len(cited) > 1 and cited[-1].__class__ is int is cited[0].__class__ and cited[-1] - cited[0] == len(cited) - 1:
-        return cited  # type: ignore[no-any-return]  # no ranges: they would span more
-    if tuple not in set(map(type, cited)):
-        return cited  # type: ignore[no-any-return]
-    seqs: list[int] = []
-    for entry in cited:
-        if type(entry) is tuple:
-            seqs.extend(range(entry[0], entry[1] + 1))
-        else:
-            seqs.append(entry)
-    return tuple(seqs)
+    if not cited:
+        if type(row).__struct_config__.tag != "assistant/message":
+            raise ValueError("sourceEventSeqs must not be empty except on assistant/message")
+        return ()
+    first = cited[0]
+    if type(first) is int and cited == tuple(range(first, first + len(cited))) and first >= 0 and cited[-1] < row.seq:
+        return cited  # type: ignore[no-any-return]  # the usual case, a call or an answer's stream, checked in C
+    return _checked(cited, row.seq)
+
+
+def _checked(cited: tuple[Any, ...], before: int) -> tuple[int, ...]:
+    ranges = [entry for entry in cited if type(entry) is tuple]
+    if any(first < 0 or last < first for first, last in ranges):
+        raise ValueError("sourceEventSeqs holds a range that does not rise")
+    if sum(last - first + 1 for first, last in ranges) > before:
+        raise ValueError("sourceEventSeqs must name earlier events")
+    spans = (range(entry[0], entry[1] + 1) if type(entry) is tuple else (entry,) for entry in cited)
+    seqs = tuple(chain.from_iterable(spans))
+    if min(seqs) < 0:
+        raise ValueError("sourceEventSeqs must hold non-negative safe integers")
+    if max(seqs) >= before:
+        raise ValueError(f"sourceEventSeqs must name earlier events: {max(seqs)} is not before {before}")
+    if len(set(seqs)) != len(seqs):
+        raise ValueError("sourceEventSeqs must not hold duplicates")
+    return seqs
 
 
 def _user(row: Any) -> Event:
     data = row.data
-    return UserMessage(row.seq, row.time, data.content, data.source.kind, _replaces(row), sources_of(row))
+    return UserMessage(row.seq, row.time, data.content, data.source.kind, _replaces(row), _sources(row))
 
 
 def _user_v4(row: Any) -> Event:
@@ -101,11 +119,11 @@ def _user_v4(row: Any) -> Event:
 
 
 def _system(row: Any) -> Event:
-    return SystemMessage(row.seq, row.time, row.data.message.content, _replaces(row), sources_of(row))
+    return SystemMessage(row.seq, row.time, row.data.message.content, _replaces(row), _sources(row))
 
 
 def _developer(row: Any) -> Event:
-    return DeveloperMessage(row.seq, row.time, row.data.message.content, _replaces(row), sources_of(row))
+    return DeveloperMessage(row.seq, row.time, row.data.message.content, _replaces(row), _sources(row))
 
 
 def _assistant(row: Any) -> Event:
@@ -123,7 +141,7 @@ def _assistant(row: Any) -> Event:
         data.interrupted,
         source.model,
         _replaces(row),
-        sources_of(row),
+        _sources(row),
     )
 
 
@@ -214,7 +232,7 @@ def _result(row: Any, message_id: str, shown: Any) -> Event:
         shown.isError is True,
         envelope,
         _replaces(row),
-        sources_of(row),
+        _sources(row),
     )
 
 
@@ -230,14 +248,22 @@ def _header(row: Any) -> Event:
         raise ValueError('has the old reason "fallback", which DSH no longer reads')
     header = row.data.header
     tools = "" if header.tools is UNSET else js.text(js.parse(bytes(header.tools)))
-    rest = {
-        name: js.parse(bytes(value))
-        for name in ("config", "adapterDefaults")
-        if (value := getattr(header, name)) is not UNSET
-    }
-    # As DSH's canonicalHeader: an empty system text, or no tools, is the same as none.
+    # As DSH's canonicalHeader and headerEquals: an empty system text, or no tools, is the same as none; of the settings
+    # only these tell two headers apart.
     system = None if header.system is UNSET or not header.system else header.system
+    config = {name: value for name, value in _settings(header.config).items() if name in _COMPARED}
+    defaults = [name for name, value in sorted(_settings(header.adapterDefaults).items()) if value is True]
+    rest = {"config": config, "adapterDefaults": [name for name in defaults if name in _DEFAULTED]}
     return RequestHeader(row.seq, row.time, system, "" if tools in ("[]", "null") else tools, js.sorted_text(rest))
+
+
+_DEFAULTED = frozenset({"reasoningEffort", "maxTokens"})
+_COMPARED = frozenset({"provider", "model", "temperature", "stop"}) | _DEFAULTED
+
+
+def _settings(value: Any) -> dict[str, Any]:
+    settings = {} if value is UNSET else js.parse(bytes(value))
+    return settings if isinstance(settings, dict) else {}
 
 
 def _context(row: Any) -> Event:

@@ -234,6 +234,9 @@ class ToolCallChunksRow(PackedRow, frozen=True, gc=False, forbid_unknown_fields=
     data: CallRun
 
 
+PACKED = frozenset((TextChunksRow, ReasoningChunksRow, ToolCallChunksRow))
+
+
 class ReplaceV0(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     op: Literal["replace"]
     start: Seq
@@ -313,14 +316,13 @@ def rows(version: int) -> MappingProxyType[str, type[msgspec.Struct]]:
     for name, data in surface.items():
         made[name] = _row(name, data, ("surfaceOp", op), ("sourceEventSeqs", sources | UnsetType, UNSET))
     if version < 2:
-        for packed in (TextChunksRow, ReasoningChunksRow, ToolCallChunksRow):
-            made[str(packed.__struct_config__.tag)] = packed
+        made |= {str(packed.__struct_config__.tag): packed for packed in PACKED}
     return MappingProxyType(made)
 
 
 @cache
-def citing(version: int) -> frozenset[type]:
-    """The row types that may cite other rows: those of surface events."""
+def surface_rows(version: int) -> frozenset[type]:
+    """The row types of surface events, which alone may cite other rows."""
     return frozenset(kind for kind in rows(version).values() if "sourceEventSeqs" in kind.__struct_fields__)
 
 

@@ -13,7 +13,6 @@ from refold.reducer.wire import (
     ANTHROPIC_BOUND,
     DEEPSEEK,
     NONE,
-    OPENAI,
     Chain,
     Drop,
     Extract,
@@ -40,10 +39,10 @@ TRIMMED = Shaping(reasoning=Chain((Drop(),), keep_last=2), keep_spans=4)
 SHAPINGS = {"shorter": SHORTER, "gone": GONE, "trimmed": TRIMMED}
 
 MOVE = replace(ANTHROPIC_BOUND, name="move", bound="move")
-PROFILES = (NONE, ANTHROPIC, DEEPSEEK, OPENAI, ANTHROPIC_BOUND, MOVE, replace(ANTHROPIC_BOUND, name="now", loop=False))
+PROFILES = (NONE, ANTHROPIC, DEEPSEEK, ANTHROPIC_BOUND, MOVE, replace(ANTHROPIC_BOUND, name="now", loop=False))
 SMALL = Policy("small keep3", keep3(gate=2000, keep=2, threshold=120, head=40, tail=20).parts)
 POLICIES = (none(), SMALL, microcompact(retain=1))
-SESSIONS = 6
+SESSIONS = 4
 
 CASES = [
     pytest.param(shaping, profile, policy, id=f"{name}, {profile.name}, {policy.name}")

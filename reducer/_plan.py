@@ -70,6 +70,8 @@ def due(policy: Policy, meter: Meter, state: State) -> tuple[Operation, ...]:
             place += 1
             if node is None or entry.slot in found:
                 continue
+            if node.cut_by >= 0 and node.steps == state.steps:
+                continue  # an earlier part cut it in this very pre-step; the later one may take it up at the next
             operation = _operation(part, index, meter, state, node)
             found[entry.slot] = operation
             freed += operation.tokens_before - operation.tokens_after

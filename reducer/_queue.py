@@ -48,7 +48,7 @@ def admit(state: State, parts: tuple[Part, ...], meter: Meter, slot: int, node: 
     places: list[int] | None = None
     for index, part in enumerate(parts):
         now = state.parts[index]
-        if node.cut_by == index or not part.when.admits(now) or is_frozen(now, node) or part.which.refuses(node):
+        if node.cut_by >= index or not part.when.admits(now) or is_frozen(now, node) or part.which.refuses(node):
             continue
         cut = cut_content(part, meter, node)
         if cut is None:

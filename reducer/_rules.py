@@ -85,7 +85,9 @@ def step_start(reducer: Rules, state: State, event: StepStart) -> None:
         except Refused as refused:
             state.refusal = str(refused)
     state.steps += 1
-    state.step, state.step_time = event.step, event.time
+    state.step = event.step
+    if event.time:
+        state.step_time = event.time
     state.step_open = state.turn_has_step = True
     state.overflow = False
     queue.ripen(state, reducer.policy.parts)

@@ -352,7 +352,7 @@ def test_what_was_shaped_stays_so_when_the_newer_entries_are_taken_back() -> Non
         session.ask()
     assert session.at(seq, shaping)[0] == Reasoning("first")
 
-    session.add(SurfaceRewind, back_to - 1)
+    session.add(SurfaceRewind, back_to)
 
     assert session.at(seq, shaping)[0] == Reasoning("first")
 

@@ -109,9 +109,7 @@ class Conversation:
         told = [text for text in (request.system, system) if text is not None]
         self.system = "\n\n".join(told) if told else None
         self.journal.header(system=self.system, tools=request.tools, config=request.config)
-        self.journal.context(
-            provider=request.provider, model=request.model, context_window=request.context_window
-        )
+        self.journal.context(provider=request.provider, model=request.model, context_window=request.context_window)
         answered = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
         dated = [
             msgspec.structs.replace(message, time=request.time) if at > answered and not message.time else message

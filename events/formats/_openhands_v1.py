@@ -44,7 +44,7 @@ def is_v1_tree(document: Any) -> bool:
 
 def read_v1(source: Source) -> tuple[Session, ...]:
     events, state, damage = _events(source)
-    reader = _Conversation(events, state)
+    reader = V1Conversation(events, state)
     for problem in damage:
         reader.journal.damaged(problem)
     for event in events:
@@ -73,19 +73,24 @@ def _events(source: Source) -> tuple[list[Object], Object, list[str]]:
     return [row for _, row in found if isinstance(row, dict)], state, damage
 
 
-class _Conversation:
+class V1Conversation:
+    """Tells events one by one; those of one answer must all be expected before the first of them is told."""
+
     def __init__(self, events: list[Object], state: Object) -> None:
         self.journal = Journal()
         self.actions: dict[str, list[Object]] = {}
-        for event in events:
-            if event.get("kind") == "ActionEvent":
-                self.actions.setdefault(text(event.get("llm_response_id")), []).append(event)
+        self.expect(events)
         self.usages = dict(_usages(state))
         model = obj(obj(state.get("agent")).get("llm"))
         self.model = text(model.get("model"))
         window = number(model.get("max_input_tokens"))
         self.journal.context(model=self.model, context_window=window or None)
         self.answered: set[str] = set()
+
+    def expect(self, events: list[Object]) -> None:
+        for event in events:
+            if event.get("kind") == "ActionEvent":
+                self.actions.setdefault(text(event.get("llm_response_id")), []).append(event)
 
     def event(self, event: Object) -> None:
         time, key, journal = millis(event.get("timestamp")), text(event.get("id")), self.journal

@@ -23,20 +23,22 @@ from refold.events.formats._source import Format, Session, Source
 from refold.events.formats._spans import spans_of
 from refold.events.formats.openai_chat import usage_of as openai_usage
 
-_ROLES = MappingProxyType({
-    "human": "user",
-    "HumanMessage": "user",
-    "HumanMessageChunk": "user",
-    "ai": "assistant",
-    "AIMessage": "assistant",
-    "AIMessageChunk": "assistant",
-    "tool": "tool",
-    "ToolMessage": "tool",
-    "function": "tool",
-    "FunctionMessage": "tool",
-    "system": "system",
-    "SystemMessage": "system",
-})
+_ROLES = MappingProxyType(
+    {
+        "human": "user",
+        "HumanMessage": "user",
+        "HumanMessageChunk": "user",
+        "ai": "assistant",
+        "AIMessage": "assistant",
+        "AIMessageChunk": "assistant",
+        "tool": "tool",
+        "ToolMessage": "tool",
+        "function": "tool",
+        "FunctionMessage": "tool",
+        "system": "system",
+        "SystemMessage": "system",
+    }
+)
 
 
 def fields_of(value: Any) -> tuple[str, Object, Path]:

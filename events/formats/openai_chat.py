@@ -96,9 +96,20 @@ def usage_of(value: Any) -> Usage | None:
     out (they are more than it), they stand beside it."""
     report = obj(value)
     details = obj(report.get("prompt_tokens_details"))
-    read = next(filter(None, map(number, (
-        details.get("cached_tokens"), report.get("prompt_cache_hit_tokens"), report.get("cache_read_input_tokens")
-    ))), 0)
+    read = next(
+        filter(
+            None,
+            map(
+                number,
+                (
+                    details.get("cached_tokens"),
+                    report.get("prompt_cache_hit_tokens"),
+                    report.get("cache_read_input_tokens"),
+                ),
+            ),
+        ),
+        0,
+    )
     write = number(details.get("cache_creation_tokens")) or number(report.get("cache_creation_input_tokens"))
     prompt = number(report.get("prompt_tokens"))
     fresh = prompt - read - write

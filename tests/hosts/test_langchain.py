@@ -10,11 +10,11 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage, messages_to_dict
 from langchain_core.outputs import ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
+from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, said, text_of, views
 
 from refold.bridges.langchain import RefoldMiddleware
 from refold.events.formats import langchain
 from refold.events.formats._source import Source
-from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, said, text_of, views
 
 pytestmark = pytest.mark.hosts
 THREAD: Any = {"configurable": {"thread_id": "1"}, "recursion_limit": 200}

@@ -7,12 +7,12 @@ import pytest
 from agents import Agent, RunConfig, Runner, function_tool
 from agents.exceptions import AgentsException
 from agents.testing import ScriptedModel, assistant_message, function_call
+from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, said, text_of, views
 
 from refold.bridges.openai_agents import InputFilter
 from refold.events import FormatError
 from refold.events.formats import openai_responses
 from refold.events.formats._source import Source
-from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, said, text_of, views
 
 pytestmark = pytest.mark.hosts
 

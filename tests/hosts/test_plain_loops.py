@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import anthropic
-import httpx
+import httpx2
 import openai
 import pytest
+from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, said, text_of, views
 
 from refold.bridges.anthropic import shape_with_breakpoints
 from refold.bridges.messages import shape
 from refold.events.formats import anthropic_messages, openai_chat
 from refold.events.formats._source import Source
-from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, said, text_of, views
 
 pytestmark = pytest.mark.hosts
 Requests = list[list[Any]]
@@ -22,14 +22,14 @@ Loop = Callable[[list[Any], int], Requests]
 LOOK_BACK = 20  # blocks before a breakpoint in which Anthropic looks for an earlier one
 
 
-def provider(answer: Callable[[int], Any], kept: Requests) -> httpx.Client:
+def provider(answer: Callable[[int], Any], kept: Requests) -> httpx2.Client:
     """Keeps the messages of each request. Which step it answers, the list tells: as many as there are results."""
 
-    def respond(request: httpx.Request) -> httpx.Response:
+    def respond(request: httpx2.Request) -> httpx2.Response:
         kept.append(json.loads(request.content)["messages"])
-        return httpx.Response(200, json=answer(1 + len(texts(kept[-1]))))
+        return httpx2.Response(200, json=answer(1 + len(texts(kept[-1]))))
 
-    return httpx.Client(transport=httpx.MockTransport(respond))
+    return httpx2.Client(transport=httpx2.MockTransport(respond))
 
 
 def texts(messages: list[Any]) -> dict[str, str]:

@@ -17,11 +17,11 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import UsageLimits
+from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, text_of, views
 
 from refold.bridges.pydantic_ai import Refold
 from refold.events.formats import pydantic_ai
 from refold.events.formats._source import Source
-from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, text_of, views
 
 pytestmark = pytest.mark.hosts
 LIMITS = UsageLimits(request_limit=None)

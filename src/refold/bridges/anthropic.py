@@ -7,7 +7,7 @@ A breakpoint finds what an earlier request marked at most 20 blocks before it; a
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from refold.bridges.history import Fold, applied, change_json
+from refold.bridges.history import Fold, applied, change_json, conversation
 from refold.bridges.messages import tell_messages
 from refold.bridges.untold import check
 from refold.events.formats._messages import Path
@@ -18,7 +18,7 @@ _UNMARKABLE = ("thinking", "redacted_thinking")
 
 def shape_with_breakpoints(messages: Sequence[Any], policy: Policy, meter: Meter | None = None) -> list[Any]:
     """As `shape`, with cache breakpoints: just before the first result that this call cuts, where the last prompt is
-    left; just before the first that waits to be cut, where the next one will be; and at the end of the list.
+    left; just before the first that a later call will cut, where that prompt will be left; and at the end of the list.
 
     Breakpoints that the messages bring along are taken out; one is left for the tools and the system prompt. Raises
     what `shape` raises.
@@ -26,13 +26,13 @@ def shape_with_breakpoints(messages: Sequence[Any], policy: Policy, meter: Meter
     meter = Counted() if meter is None else meter
     check(policy, meter)
     reducer = Reducer(policy, meter, mode="derive")
-    fold = Fold(reducer)
+    fold = Fold(reducer, conversation())
     fold.extend(messages, tell_messages)
     view, cuts = fold.asked()
     shaped = [_unmarked(message) for message in applied(messages, fold.told, cuts, change_json)]
     places = [(len(shaped), 0)]
-    waiting = [each.seq for each in results(reducer, view) if each.state == "waiting"]
-    for seqs in (view.enforced, waiting):
+    later = [each.seq for each in results(reducer, view) if each.state in ("due", "waiting")]
+    for seqs in (view.enforced, later):
         places += [min(_place(fold.told.origins[seq]) for seq in seqs)] if seqs else []
     for place in places:
         _mark_before(shaped, *place)

@@ -9,13 +9,14 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from threading import Lock
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import msgspec
 
 from refold.bridges.untold import check
 from refold.events import Block, Event, FormatError, StepStart, ToolResult
 from refold.events.formats._conversation import Conversation, Request
+from refold.events.formats._journal import Journal
 from refold.events.formats._messages import Message, Path, native, parts
 from refold.reducer import Counted, Meter, Policy, Reducer, View, message_at
 
@@ -25,9 +26,23 @@ KEPT = 8
 Cuts = dict[int, ToolResult]
 """What is shown of each result that is cut, by the result's seq."""
 
-Tell = Callable[[Conversation, Sequence[Any], int], None]
-"""Tells the conversation what a list of native messages holds from a place on; the origins of results start with the
-place in the list. Raises FormatError for what is no message."""
+
+class Told(Protocol):
+    """A session being told: its events so far, and where its results stand among the native messages."""
+
+    journal: Journal
+    origins: dict[int, Path]
+
+    def settle(self) -> None:
+        """All that was told is in the journal."""
+
+    def open_step(self) -> None:
+        """The model is asked now."""
+
+
+Tell = Callable[[Any, Sequence[Any], int], None]
+"""Tells a session (a Told of the host's own kind) what a list of native messages holds from a place on; the origins of
+results start with the place in the list. Raises FormatError for what is no message."""
 
 Change = Callable[[Any, Path, Sequence[Block]], Any]
 """A copy of a native message in which the content at the path says these blocks."""
@@ -39,9 +54,9 @@ Same = Callable[[Any, Any], bool]
 class Fold:
     """One list and what follows from it, whether it is read at once or part by part."""
 
-    def __init__(self, reducer: Reducer) -> None:
+    def __init__(self, reducer: Reducer, told: Told) -> None:
         self.items: list[Any] = []
-        self.told = Conversation("messages")
+        self.told = told
         self.cuts: Cuts = {}
         self.answered = False  # the list ends with an answer, which a longer list may go on with
         self._reducer = reducer
@@ -57,9 +72,9 @@ class Fold:
         """Take over what the list holds beyond what is known. Raises FormatError."""
         tell(self.told, items, len(self.items))
         self.told.settle()
-        said = self.told.said
+        said = [node.event for node in self.told.journal.upcoming]
         first = next((message for message in said if message.role != "developer"), None)
-        if not self.items and first is not None and first.role == "tool":
+        if not self.items and isinstance(first, ToolResult):
             raise FormatError(
                 f"the list starts with a tool result (call id {first.call_id!r}) and holds no call for it: "
                 "pass the whole list, or cut it before an assistant message"
@@ -89,6 +104,11 @@ class Fold:
         return self._reducer.fold_all(view, events[done:]), cuts
 
 
+def conversation() -> Conversation:
+    """A session that a message list tells."""
+    return Conversation("messages")
+
+
 class History:
     """What a bridge is made of: a host's messages in, the messages for the model out.
 
@@ -104,11 +124,12 @@ class History:
         change: Change,
         tells: frozenset[str] = frozenset(),
         same: Same = is_,
+        start: Callable[[], Told] = conversation,
     ) -> None:
         meter = Counted() if meter is None else meter
         check(policy, meter, tells)
         self._reducer = Reducer(policy, meter, mode="derive")
-        self._tell, self._change, self._same = tell, change, same
+        self._tell, self._change, self._same, self._start = tell, change, same, start
         self._folds: list[Fold] = []
         self._lock = Lock()
 
@@ -119,7 +140,7 @@ class History:
             fold = next((fold for fold in self._folds if fold.begins(items, self._same)), None)
             if fold is not None:
                 self._folds.remove(fold)
-        fold = fold or Fold(self._reducer)
+        fold = fold or Fold(self._reducer, self._start())
         fold.extend(items, self._tell)
         _, cuts = fold.asked()
         found = applied(items, fold.told, cuts, self._change)
@@ -128,7 +149,7 @@ class History:
         return found
 
 
-def applied(items: Sequence[Any], told: Conversation, cuts: Cuts, change: Change) -> list[Any]:
+def applied(items: Sequence[Any], told: Told, cuts: Cuts, change: Change) -> list[Any]:
     """The list with what the cuts leave of its results."""
     found = list(items)
     for seq, shown in cuts.items():

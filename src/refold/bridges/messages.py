@@ -7,7 +7,7 @@ same results are cut at the same calls as in a session that is folded live. Pass
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from refold.bridges.history import Fold, applied, change_json, refuse, tell
+from refold.bridges.history import Fold, applied, change_json, conversation, refuse, tell
 from refold.bridges.untold import check
 from refold.events import Event
 from refold.events.formats import anthropic_messages, openai_chat
@@ -29,19 +29,20 @@ def shape(messages: Sequence[Any], policy: Policy, meter: Meter | None = None) -
     cuts is a copy with only that content changed. What is cut is what a `derive` fold of `events_of` cuts.
 
     Messages may hold the objects that the SDKs answer with. `meter` is Counted() where none is given. Raises
-    FormatError for what is no message, and for a list that starts with a tool result, whose call the host has dropped: results must not change their place in history from call to call.
-    Raises PolicyError for a policy or meter that needs usage, times or a context window, which no list tells.
+    FormatError for what is no message, and for a list that starts with a tool result, whose call the host has dropped:
+    results must not change their place in history from call to call. Raises PolicyError for a policy or
+    meter that needs usage, times or a context window, which no list tells.
     """
     meter = Counted() if meter is None else meter
     check(policy, meter)
-    fold = Fold(Reducer(policy, meter, mode="derive"))
+    fold = Fold(Reducer(policy, meter, mode="derive"), conversation())
     fold.extend(messages, tell_messages)
     cuts = fold.cuts if fold.answered else fold.asked()[1]
     return applied(messages, fold.told, cuts, change_json)
 
 
 def _told(messages: Sequence[Any]) -> Conversation:
-    told = Conversation("messages")
+    told = conversation()
     tell_messages(told, messages, 0)
     told.settle()
     if told.said and told.said[-1].role != "assistant":

@@ -1,6 +1,7 @@
 """`refold laws`: check a preset, or a policy of one's own, against every law."""
 
 import sys
+import tempfile
 
 import click
 import msgspec
@@ -19,10 +20,14 @@ def laws(policy: str, seed: int | None, as_json: bool) -> None:
     """Check POLICY against every law on generated sessions. Exits 1 where it breaks one it does not declare."""
     checked = policy_of(policy)
     try:
+        from hypothesis.configuration import set_hypothesis_home_dir
+
         from refold.laws import check
     except ImportError as error:
         raise PolicyError(f"checking laws needs hypothesis: pip install 'refold[laws]' ({error})") from None
-    report = check(checked, seed=seed)
+    with tempfile.TemporaryDirectory() as home:  # else hypothesis leaves a folder where the user stands
+        set_hypothesis_home_dir(home)
+        report = check(checked, seed=seed)
     if as_json:
         print_json(msgspec.to_builtins(report))
     else:

@@ -85,19 +85,19 @@ def _frozen_set(run: Run) -> None:
 
 
 def once(case: Case) -> None:
-    """A policy targets a version of a node at most once, and never its own replacement."""
-    own: set[int] = set()
+    """A part targets a version of a node at most once, and never its own replacement; a later part may take that up."""
+    own: dict[int, int] = {}
     for beat in case.commit.beats:
         for number, operation in enumerate(beat.operations):
-            if operation.seq in own:
+            if own.get(operation.seq, -1) >= operation.part:
                 raise LawBroken("once", f"seq {operation.seq} is the policy's own cut, and is cut again")
-            own.add(case.commit.events[beat.at + 2 * number + 1].seq)
-    cut: set[int] = set()
+            own[case.commit.events[beat.at + 2 * number + 1].seq] = operation.part
+    cut: set[tuple[int, int]] = set()
     for beat in case.derive.beats:
         for operation in beat.operations:
-            if operation.seq in cut:
+            if (operation.seq, operation.part) in cut:
                 raise LawBroken("once", f"seq {operation.seq} is cut a second time")
-            cut.add(operation.seq)
+            cut.add((operation.seq, operation.part))
     for beat in (*case.commit.beats, *case.derive.beats):
         seqs = [operation.seq for operation in beat.operations]
         if len(set(seqs)) < len(seqs):
