@@ -29,8 +29,8 @@ made up for tests (3 to 24 tokens), two hand-made claude-code-log files too. Ant
 inner searches.
 
 Refused: two Codex files hold no message; one DSH fixture has a broken row before the end of a turn, one cites rows that
-come later, one has `request/header-delta` and one messages without `surfaceOp`, which DSH itself no longer reads; Cursor,
-Droid and Grok are formats that refold does not know.
+come later, one has `request/header-delta` and one messages without `surfaceOp`, which DSH itself no longer reads;
+Cursor, Droid and Grok are formats that refold does not know.
 
 | file | format | sessions | events | calls | results | over 8,192 | with usage | resets | prompt ratio |
 |---|---|--:|--:|--:|--:|--:|--:|--:|--:|"""

@@ -98,7 +98,7 @@ def _drop(
 def _move(nodes: tuple[Node, ...], edits: Mapping[int, tuple[Edit, ...]], stale: list[bool]) -> Settled:
     """Make the edits that leave no block stale; the others wait until such blocks are gone.
 
-    An edit that had to wait is made when the last block it waited for goes, and whoever wrote before that saw it unmade.
+    An edit that had to wait is made when the last block it waited for goes; who wrote before that saw it unmade.
     """
     made: dict[int, tuple[Edit, ...]] = {}
     lost: dict[int, tuple[int, ...]] = {}

@@ -96,7 +96,8 @@ def _births(nodes: Sequence[Node]) -> list[int]:
 
 def _loops(nodes: Sequence[Node], births: Sequence[int], turn_now: int, now: int) -> tuple[list[int], list[int]]:
     """The loop of each node, and each loop's first request: it begins with what the user said for that turn."""
-    loops, starts = [-1] * len(nodes), []
+    loops = [-1] * len(nodes)
+    starts: list[int] = []
     turn, asked = -1, -1
 
     def begin(first_request: int) -> None:

@@ -11,11 +11,11 @@ from openhands.sdk import Agent, Conversation
 from openhands.sdk.llm import Message, MessageToolCall, TextContent
 from openhands.sdk.testing import TestLLM
 from openhands.sdk.tool import Action, Observation, Tool, ToolDefinition, ToolExecutor, register_tool
+from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, text_of, views
 
 from refold.bridges.openhands import RefoldCondenser
 from refold.events.formats import openhands
 from refold.events.formats._source import Source
-from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, text_of, views
 
 pytestmark = pytest.mark.hosts
 
@@ -45,7 +45,7 @@ register_tool("ReadFile", ReadFile)
 class Model(TestLLM):
     """The SDK's scripted model; it keeps what it was sent."""
 
-    _sent: list[list[Message]] = []
+    _sent: list[list[Message]] = []  # noqa: RUF012
 
     def completion(self, messages: list[Message], *args: Any, **settings: Any) -> Any:
         self._sent.append(messages)

@@ -9,7 +9,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
-from typing import Any
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
@@ -99,7 +98,7 @@ def bound(made: tuple[Request, ...]) -> None:
     """A bound block is sent only behind the very prefix that its answer was written behind."""
     asked = {request.answer: [_text(message) for message in request.sent] for request in made}
     for request in made:
-        prefix = []
+        prefix: list[bytes] = []
         for message in request.sent:
             if message.seq in asked and any(map(is_bound, message.content)):
                 if prefix != asked[message.seq]:
@@ -199,11 +198,11 @@ def _is_json(call: ToolUse) -> bool:
 
 
 def _text(message: Message) -> bytes:
-    return prompt_bytes((message,)) + b"".join(block.signature.encode() for block in message.content if _has_sig(block))
+    return prompt_bytes((message,)) + b"".join(_signature(block) for block in message.content)
 
 
-def _has_sig(block: Any) -> bool:
-    return isinstance(block, Reasoning) and bool(block.signature)
+def _signature(block: Block) -> bytes:
+    return block.signature.encode() if isinstance(block, Reasoning) else b""
 
 
 WIRE_LAWS: MappingProxyType[str, Callable[[tuple[Request, ...]], None]] = MappingProxyType(
@@ -241,7 +240,7 @@ def check_wire(
 
     def look(script: Script, first: int) -> None:
         for mode in ("commit", "derive"):
-            reducer = Reducer(surface, Dsh(4), mode)  # type: ignore[arg-type]
+            reducer = Reducer(surface, Dsh(4), mode)
             run = play(script, Reducer(surface if mode == "commit" else none(), Dsh(script.version)))
             made = requests(reducer, dressed(run.events, first), shaper)
             counts.update(_came_up(made))
