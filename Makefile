@@ -11,7 +11,7 @@ demo: $(READY) ## replay a recorded session and show what would be cut, and when
 	$(BIN)/refold replay examples/session.v4.jsonl.zstd --policy keep3
 
 test: $(READY) node-word ## every test but those that install the DSH harness
-	$(BIN)/pytest -n auto -m "not harness$(if $(NODE),, and not oracle)"
+	$(BIN)/pytest -n auto -m "not harness and not hosts$(if $(NODE),, and not oracle)"
 
 harness: $(READY) ## the tests that run the DSH harness itself (installs 340 MB, once)
 	$(BIN)/pytest -m harness tests/harness

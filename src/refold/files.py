@@ -49,6 +49,8 @@ def blocks_of(session: str) -> Iterator[bytes]:
     """The bytes of what `session` names, block by block. Raises OSError, LogError."""
     path = log_path(session)
     if path == "-":
+        if sys.stdin is None:
+            raise LogError("standard input is closed", path=session)
         while block := sys.stdin.buffer.read(BLOCK):
             yield block
         return

@@ -34,7 +34,10 @@ def open_session(
     first = next(pieces, b"")
     again = chain((first,), pieces)
     if format in (None, "dsh") and (format == "dsh" or _is_dsh(first)):
-        return open_log(session, max_line=max_line, blocks=again)
+        log = open_log(session, max_line=max_line, blocks=again)
+        if chosen not in (None, log.id):
+            raise FormatError(f"{session}: has no session {chosen!r}; it is {log.id}")
+        return log
     return _log(Source(b"".join(again), session), format, chosen)
 
 

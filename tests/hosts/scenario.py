@@ -29,10 +29,10 @@ def text_of(step: int) -> str:
     return line * (10 if step % 3 == 0 else 90)
 
 
-def expected(step: int) -> list[str]:
-    """How the result of a step must be sent, call by call, until the end of the run."""
+def expected(step: int, frozen: int = FROZEN) -> list[str]:
+    """How the result of a step must be sent, call by call, until the end of the run; those up to `frozen` whole."""
     calls = STEPS - step
-    whole = calls if step <= FROZEN or step % 3 == 0 else min(3, calls)
+    whole = calls if step <= frozen or step % 3 == 0 else min(3, calls)
     return ["whole"] * whole + ["cut"] * (calls - whole)
 
 

@@ -17,7 +17,7 @@ from refold.bridges.openhands import RefoldCondenser
 from refold.events.formats import openhands
 from refold.events.formats._source import Source
 
-pytestmark = pytest.mark.hosts
+pytestmark = [pytest.mark.hosts, pytest.mark.filterwarnings("default")]  # litellm warns about its own types
 
 
 class Read(Action):
@@ -38,6 +38,9 @@ class ReadFile(ToolDefinition[Read, Content]):
     def create(cls, *args: Any, **settings: Any) -> Sequence[Self]:
         return [cls(description="Read a file.", action_type=Read, observation_type=Content, executor=Reader())]
 
+
+FROZEN = 3
+"""Fewer than elsewhere: the SDK logs its long system prompt and its tools, and they are measured."""
 
 register_tool("ReadFile", ReadFile)
 
@@ -60,7 +63,9 @@ def model(first: int, last: int) -> Model:
     ]
     answers: list[Any] = [Message(role="assistant", content=[], tool_calls=[call]) for call in calls]
     answers += [Message(role="assistant", content=[TextContent(text="done")])] if last == STEPS else [KeyError("died")]
-    return Model.from_messages(answers)
+    found = Model.from_messages(answers)
+    found._call_count = first - 1  # it numbers its responses; a provider's ids are not given twice
+    return found
 
 
 def conversation(model: Model, folder: Path) -> Any:
@@ -100,7 +105,9 @@ def test_every_call_is_sent_what_the_events_say_and_a_large_result_whole_three_t
 
     assert len(fake._sent) == STEPS
     assert [listed(messages) for messages in fake._sent] == logged(talk)
-    assert {step: views(calls, step) for step in range(1, STEPS)} == {step: expected(step) for step in range(1, STEPS)}
+    assert {step: views(calls, step) for step in range(1, STEPS)} == {
+        step: expected(step, FROZEN) for step in range(1, STEPS)
+    }
 
 
 def test_a_conversation_that_is_taken_up_by_a_new_process_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ class RefoldCondenser(PipelinableCondenserBase):
     PolicyError for a policy or meter that needs usage or a context window.
     """
 
-    policy: Annotated[Policy, AsJson, PlainValidator(lambda given: msgspec.convert(given, Policy))]
-    meter: Annotated[Meter, AsJson, PlainValidator(lambda given: msgspec.convert(given, Meter))] = Counted()
+    policy: Annotated[Policy, PlainValidator(lambda given: msgspec.convert(given, Policy)), AsJson]
+    meter: Annotated[Meter, PlainValidator(lambda given: msgspec.convert(given, Meter)), AsJson] = Counted()
     _history: History = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:

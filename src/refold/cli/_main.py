@@ -1,5 +1,6 @@
 """The `refold` command: its subcommands, and how an error leaves it."""
 
+import io
 import sys
 
 import click
@@ -34,6 +35,9 @@ for command in (policies, formats, view, plan, messages, apply, replay, recall, 
 
 def main() -> None:
     """Run the command line; an error is one line on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a locale without the characters, or a lone surrogate
+            stream.reconfigure(errors="backslashreplace")
     try:
         sys.exit(cli.main(standalone_mode=False) or 0)
     except click.ClickException as error:

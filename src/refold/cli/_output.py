@@ -17,7 +17,9 @@ def print_json(value: Any) -> None:
 
 def console() -> Console:
     """Standard output; outside a terminal nothing is wrapped to a guessed width."""
-    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=160)
+    # No markup and no emoji codes: what is printed comes from logs, and means nothing but itself.
+    width = None if sys.stdout.isatty() else 160
+    return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
 def table(*columns: str) -> Table:
@@ -27,6 +29,13 @@ def table(*columns: str) -> Table:
         name = column.removeprefix("#")
         empty.add_column(name, justify="right" if column.startswith("#") else "left", overflow="fold")
     return empty
+
+
+def plain(text: str) -> str:
+    """Text from a log with its control characters spelled out, so that it cannot steer a terminal."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape", "backslashreplace").decode() for char in text
+    )
 
 
 def number(value: int | None) -> str:

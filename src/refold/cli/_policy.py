@@ -2,6 +2,8 @@
 
 import importlib
 import inspect
+import os
+import sys
 import typing
 from pathlib import Path
 from typing import Any
@@ -61,11 +63,13 @@ def _value(key: str, text: str, hint: Any) -> Any:
 
 
 def _object(module: str, name: str) -> Policy:
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # a policy beside the user, as pytest and gunicorn find theirs
     try:
         found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise PolicyError(f"cannot load {module}:{name}: {error}", field="policy") from None
-    policy = found() if callable(found) else found
+        policy = found() if callable(found) else found
+    except (Exception, SystemExit) as error:  # whatever foreign code does is an answer here
+        raise PolicyError(f"cannot load {module}:{name}: {type(error).__name__}: {error}", field="policy") from None
     if not isinstance(policy, Policy):
         raise PolicyError(f"{module}:{name} is a {type(policy).__name__}, not a refold.reducer.Policy", field="policy")
     return policy

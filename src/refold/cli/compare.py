@@ -1,5 +1,6 @@
 """`refold compare`: sessions through one policy after another: what each would have cost, and what it would hurt."""
 
+import math
 import os
 from typing import Any
 
@@ -12,7 +13,7 @@ from refold.cli._output import console, number, print_json, table
 from refold.cli._policy import policy_of
 from refold.cli._transcripts import Transcript, transcripts
 from refold.events import AssistantMessage, LogError, PolicyError, SurfaceError
-from refold.files import save
+from refold.files import OutputError, save
 from refold.lab.compare import Compared, Contender, debt_for
 from refold.lab.compare import compare as compared
 from refold.lab.ledger import Prices, Rules
@@ -77,7 +78,10 @@ def compare(
                 raise LogError(error.rule, path=transcript.name, seq=error.seq) from None
     lines = rows(found)
     if html:
-        save(html, [report(found, lines).encode()], force=force)
+        for source in sessions:
+            if os.path.exists(html) and os.path.exists(source) and os.path.samefile(html, source):
+                raise OutputError(f"{html} is the session itself; name another file for the report")
+        save(html, [report(found, lines).encode("utf-8", "backslashreplace")], force=force)
     if as_json:
         print_json({"sessions": [_session(each) for each in found], "policies": msgspec.to_builtins(lines)})
     else:
@@ -109,6 +113,8 @@ def _terms(transcript: Transcript, model: str | None, given: Prices | None, rule
 
 
 def _mille(price: float) -> int:
+    if not math.isfinite(price):
+        raise PolicyError(f"must be a number, got {price}", field="price")
     return round(price * 1000)
 
 

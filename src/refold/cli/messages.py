@@ -46,4 +46,4 @@ def messages(
         print_json([rendered(message) for message in shown])
         return
     for message in shown:
-        console().print(f"[{message.seq}] {rendered_text(message)}", markup=False, soft_wrap=True)
+        console().print(f"[{message.seq}] {rendered_text(message)}", soft_wrap=True)

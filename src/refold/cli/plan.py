@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from refold.cli import _options as options
-from refold.cli._output import console, number, print_json, table
+from refold.cli._output import console, number, plain, print_json, table
 from refold.cli._session import about, folded, opened, reducer_for
 from refold.prompt import rendered_block
 from refold.reducer import Message, Mode, Operation
@@ -49,7 +49,7 @@ def plan(
     for each in operations:
         counts = (each.chars_before, each.chars_after, each.tokens_before, each.tokens_after)
         place = (str(each.before.turn), str(each.before.step), str(each.views))
-        shown.add_row(str(each.seq), each.tool, *place, *map(number, counts), each.reason)
+        shown.add_row(str(each.seq), plain(each.tool), *place, *map(number, counts), each.reason)
     console().print(shown)
 
 

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from refold.cli import _options as options
-from refold.cli._output import console, number, print_json, table
+from refold.cli._output import console, number, plain, print_json, table
 from refold.cli._session import about, folded, opened, reducer_for
 from refold.reducer import Mode, Reducer, View, frozen, results, surface_seqs
 
@@ -76,5 +76,7 @@ def _print(facts: dict[str, Any]) -> None:
     shown = table("#seq", "tool", "#chars", "#views", "state", "call id")
     for result in facts["results"]:
         chars, views = number(result["chars"]), number(result["views"])
-        shown.add_row(str(result["seq"]), result["tool"], chars, views, result["state"], result["call_id"])
+        shown.add_row(
+            str(result["seq"]), plain(result["tool"]), chars, views, result["state"], plain(result["call_id"])
+        )
     out.print(shown)
