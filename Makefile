@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 NODE := $(shell command -v node)
+HOSTS := langchain pydantic-ai openai-agents openhands
+HOSTS_PYTHON ?= python3.12
+EXTRA_openai-agents := anthropic
 
 help: ## these lines
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -15,6 +18,11 @@ test: $(READY) node-word ## every test but those that install the DSH harness
 
 harness: $(READY) ## the tests that run the DSH harness itself (installs 340 MB, once)
 	$(BIN)/pytest -m harness tests/harness
+
+hosts: $(HOSTS:%=.cache/hosts/%/.ready) ## agents of the frameworks refold plugs into (needs Python 3.12, installs 1 GB, once)
+	set -e; for host in $(HOSTS); do \
+		.cache/hosts/$$host/bin/pytest -m hosts tests/hosts/test_$$(echo $$host | tr - _).py; done
+	.cache/hosts/openai-agents/bin/pytest -m hosts tests/hosts/test_plain_loops.py
 
 check: $(READY) ## style, types, and which part may import which
 	$(BIN)/ruff check
@@ -32,6 +40,11 @@ bench: $(READY) node-word ## the speed figures, side by side in one run
 node-word:
 	$(if $(NODE),@:,@echo "node is not installed: what compares with the official npm packages is left out")
 
+.cache/hosts/%/.ready: pyproject.toml
+	$(HOSTS_PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --editable ".[$*]" pytest hypothesis $(EXTRA_$*)
+	@touch $@
+
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "refold needs Python 3.11 or newer, and $(PYTHON) is older: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
@@ -39,4 +52,4 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
 	@touch $@
 
-.PHONY: help demo test harness check conformance bench node-word
+.PHONY: help demo test harness hosts check conformance bench node-word
