@@ -41,6 +41,7 @@ node-word:
 	$(if $(NODE),@:,@echo "node is not installed: what compares with the official npm packages is left out")
 
 .cache/hosts/%/.ready: pyproject.toml
+	@$(HOSTS_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12) and "OpenHands needs Python 3.12 or newer, and $(HOSTS_PYTHON) is older: make hosts HOSTS_PYTHON=python3.12")'
 	$(HOSTS_PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/python -m pip install --quiet --editable ".[$*]" pytest hypothesis $(EXTRA_$*)
 	@touch $@
