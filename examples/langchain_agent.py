@@ -29,7 +29,7 @@ class Model(GenericFakeChatModel):
 
 
 def characters(messages: list[BaseMessage]) -> int:
-    return sum(len(message.text) for message in messages)
+    return sum(len(message.text) for message in messages if message.type == "tool")
 
 
 def read_page(number: int) -> str:

@@ -3,8 +3,13 @@
 The gate opens at 5,000 tokens, so that the first large results are there when it does and stay whole for good.
 """
 
+import re
+import runpy
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from refold.events import Event
 from refold.events.formats._messages import Message
@@ -12,6 +17,7 @@ from refold.prompt import rendered, rendered_block
 from refold.reducer import Counted, Policy, Reducer, presets
 from refold.replay import asked
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 STEPS = 40
 RESTART = 21
 """The call that is never answered in the run that is broken off; a new process makes it again."""
@@ -60,3 +66,21 @@ def prompts(events: Sequence[Event]) -> list[list[Any]]:
     return [
         [rendered(message) for message in reducer.messages(view) if message.role != "system"] for _, _, view in calls
     ]
+
+
+def example(name: str, capsys: pytest.CaptureFixture[str]) -> list[int]:
+    """Runs an example; how many characters it says that each model call was sent, and that its history keeps."""
+    runpy.run_path(str(EXAMPLES / name))
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.endswith(("characters", "breakpoints"))]
+    return [int(re.findall(r"[\d,]+\d|\d", line)[0].replace(",", "")) for line in lines]
+
+
+def of_example(frozen: int) -> list[int]:
+    """The same, by the rule: 12 pages, cut from their fourth sending on, but for the first `frozen`."""
+    pages = [len(f"Page {number}. " + "What stands on it, at length. " * 400) for number in range(1, 13)]
+    cut = 4096 + len(CUT) + 1024
+    sent = [
+        sum(cut if frozen < page <= read - 3 else length for page, length in enumerate(pages[:read], 1))
+        for read in range(13)
+    ]
+    return [*sent, sum(pages)]

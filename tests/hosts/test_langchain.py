@@ -10,7 +10,19 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage, messages_to_dict
 from langchain_core.outputs import ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
-from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, said, text_of, views
+from tests.hosts.scenario import (
+    POLICY,
+    PROMPT,
+    RESTART,
+    STEPS,
+    example,
+    expected,
+    of_example,
+    prompts,
+    said,
+    text_of,
+    views,
+)
 
 from refold.bridges.langchain import RefoldMiddleware
 from refold.events.formats import langchain
@@ -98,3 +110,7 @@ def test_a_run_that_is_taken_up_by_a_new_process_goes_on_as_if_nothing_had_happe
     assert len(after.sent) == STEPS - RESTART + 1
     assert [listed(messages) for messages in (*before.sent[:-1], *after.sent)] == logged(saver)
     assert listed(before.sent[-1]) == listed(after.sent[0])
+
+
+def test_the_example_tells_what_the_rule_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert example("langchain_agent.py", capsys) == of_example(frozen=4)

@@ -7,7 +7,19 @@ import pytest
 from agents import Agent, RunConfig, Runner, function_tool
 from agents.exceptions import AgentsException
 from agents.testing import ScriptedModel, assistant_message, function_call
-from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, said, text_of, views
+from tests.hosts.scenario import (
+    POLICY,
+    PROMPT,
+    RESTART,
+    STEPS,
+    example,
+    expected,
+    of_example,
+    prompts,
+    said,
+    text_of,
+    views,
+)
 
 from refold.bridges.openai_agents import InputFilter
 from refold.events import FormatError
@@ -88,3 +100,7 @@ def test_a_run_that_is_taken_up_by_a_new_process_goes_on_as_if_nothing_had_happe
 def test_a_history_that_the_server_keeps_is_refused() -> None:
     with pytest.raises(FormatError, match="starts with a tool result"):
         run(model(1, STEPS), PROMPT, auto_previous_response_id=True)
+
+
+def test_the_example_tells_what_the_rule_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert example("openai_agents_agent.py", capsys) == of_example(frozen=4)

@@ -11,7 +11,7 @@ from openhands.sdk import Agent, Conversation
 from openhands.sdk.llm import Message, MessageToolCall, TextContent
 from openhands.sdk.testing import TestLLM
 from openhands.sdk.tool import Action, Observation, Tool, ToolDefinition, ToolExecutor, register_tool
-from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, text_of, views
+from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, example, expected, of_example, prompts, text_of, views
 
 from refold.bridges.openhands import RefoldCondenser
 from refold.events.formats import openhands
@@ -123,3 +123,7 @@ def test_a_conversation_that_is_taken_up_by_a_new_process_goes_on_as_if_nothing_
     assert len(before._sent) == RESTART
     assert [listed(messages) for messages in (*before._sent[:-1], *after._sent)] == logged(again)
     assert listed(before._sent[-1]) == listed(after._sent[0])
+
+
+def test_the_example_tells_what_the_rule_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert example("openhands_agent.py", capsys) == of_example(frozen=2)

@@ -9,7 +9,19 @@ import anthropic
 import httpx2
 import openai
 import pytest
-from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, said, text_of, views
+from tests.hosts.scenario import (
+    POLICY,
+    PROMPT,
+    RESTART,
+    STEPS,
+    example,
+    expected,
+    of_example,
+    prompts,
+    said,
+    text_of,
+    views,
+)
 
 from refold.bridges.anthropic import shape_with_breakpoints
 from refold.bridges.messages import shape
@@ -154,3 +166,8 @@ def unmarked(messages: list[Any]) -> list[Any]:
     return json.loads(
         json.dumps(messages), object_hook=lambda block: {k: v for k, v in block.items() if k != "cache_control"}
     )
+
+
+@pytest.mark.parametrize("name", ["anthropic_loop.py", "openai_loop.py"])
+def test_the_examples_tell_what_the_rule_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert example(name, capsys) == of_example(frozen=4)

@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import UsageLimits
-from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, expected, prompts, text_of, views
+from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, example, expected, of_example, prompts, text_of, views
 
 from refold.bridges.pydantic_ai import Refold
 from refold.events.formats import pydantic_ai
@@ -124,3 +124,7 @@ def test_a_run_that_is_taken_up_by_a_new_process_goes_on_as_if_nothing_had_happe
     assert len(before.sent) == RESTART
     assert [listed(messages) for messages in (*before.sent[:-1], *after.sent)] == logged(result.all_messages_json())
     assert listed(before.sent[-1]) == listed(after.sent[0])
+
+
+def test_the_example_tells_what_the_rule_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert example("pydantic_ai_agent.py", capsys) == of_example(frozen=4)

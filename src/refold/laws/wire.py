@@ -43,11 +43,15 @@ DRESSES: tuple[tuple[Block, ...], ...] = (
 
 
 class Request(Struct, frozen=True):
-    """One request: what the model would be sent without shaping, what it is sent, and the seq of its answer, if any."""
+    """One request: what the model would be sent without shaping, what it is sent, and the seq of its answer, if any.
 
-    view: View
+    `was` and `shown` are the same as bytes, message by message.
+    """
+
     plain: tuple[Message, ...]
     sent: tuple[Message, ...]
+    was: tuple[bytes, ...]
+    shown: tuple[bytes, ...]
     answer: int | None
 
 
@@ -70,11 +74,19 @@ def dressed(events: Iterable[Event], first: int = 0) -> tuple[Event, ...]:
 def requests(reducer: Reducer, events: Iterable[Event], shaper: Shaper) -> tuple[Request, ...]:
     """The requests of a log: what stood just before each answer, and before each refusal as too long."""
     view, found = reducer.start(), []
+    texts: dict[Message, bytes] = {}
+
+    def bytes_of(messages: tuple[Message, ...]) -> tuple[bytes, ...]:
+        for message in messages:
+            if message not in texts:
+                texts[message] = _text(message)
+        return tuple(texts[message] for message in messages)
+
     for event in events:
         answered = isinstance(event, AssistantMessage) and event.replaces is None
         if answered or isinstance(event, Overflow):
-            seq = event.seq if answered else None
-            found.append(Request(view, reducer.messages(view), shaper(reducer, view), seq))
+            plain, sent = reducer.messages(view), shaper(reducer, view)
+            found.append(Request(plain, sent, bytes_of(plain), bytes_of(sent), event.seq if answered else None))
         view = reducer.fold(view, event)
     return tuple(found)
 
@@ -137,9 +149,9 @@ def steady(made: tuple[Request, ...]) -> None:
     now: dict[tuple[int, bytes], bytes] = {}
     left: dict[tuple[int, bytes], set[bytes]] = {}
     for request in made:
-        sent = {message.seq: _text(message) for message in request.sent}
-        for message in request.plain:
-            key = message.seq, _text(message)
+        sent = dict(zip((message.seq for message in request.sent), request.shown, strict=True))
+        for message, was in zip(request.plain, request.was, strict=True):
+            key = message.seq, was
             shown = sent.get(message.seq, b"")
             before = now.get(key, key[1])
             if shown != before:
@@ -175,14 +187,13 @@ def untouched(made: tuple[Request, ...]) -> None:
         plain = {message.seq: message for message in request.plain}
         for message in request.sent:
             old = plain.get(message.seq)
-            if old is not None and message == old and message is not old:
+            if old is None or old is message:
+                continue
+            if old == message:
                 raise LawBroken("untouched", f"message {message.seq} is another object with the same content")
-            if old is not None and any(
-                block == whole and not any(block is each for each in old.content)
-                for block in message.content
-                for whole in old.content
-            ):
-                raise LawBroken("untouched", f"message {message.seq} holds another object for an untouched block")
+            for block in message.content:
+                if block in old.content and not any(block is each for each in old.content):
+                    raise LawBroken("untouched", f"message {message.seq} holds another object for an untouched block")
 
 
 def _calls(message: Message) -> list[ToolUse]:
@@ -198,11 +209,8 @@ def _is_json(call: ToolUse) -> bool:
 
 
 def _text(message: Message) -> bytes:
-    return prompt_bytes((message,)) + b"".join(_signature(block) for block in message.content)
-
-
-def _signature(block: Block) -> bytes:
-    return block.signature.encode() if isinstance(block, Reasoning) else b""
+    proofs = (block.signature.encode() for block in message.content if isinstance(block, Reasoning))
+    return prompt_bytes((message,)) + b"".join(proofs)
 
 
 WIRE_LAWS: MappingProxyType[str, Callable[[tuple[Request, ...]], None]] = MappingProxyType(

@@ -1,0 +1,71 @@
+"""The session in pydantic-ai, with the harness's capabilities."""
+
+import time
+from typing import Any
+
+from frameworks.session import DONE, POLICIES, Sent, asked, content, history, prompt
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.usage import RequestUsage, UsageLimits
+from pydantic_ai_harness.compaction import ClearToolResults
+
+from refold.bridges.pydantic_ai import Refold
+
+CONTENDERS: dict[str, Any] = {
+    "nothing": AbstractCapability,
+    "ClearToolResults": lambda: ClearToolResults(max_tokens=100_000),
+    **{name: lambda policy=policy: Refold(policy) for name, policy in POLICIES.items()},
+}
+
+
+class Timed(AbstractCapability[Any]):
+    def __init__(self, inner: AbstractCapability[Any]) -> None:
+        self.inner, self.sent = inner, list[Sent]()
+
+    async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+        started = time.perf_counter()
+        shaped = await self.inner.before_model_request(ctx, request_context)
+        seconds = time.perf_counter() - started
+        self.sent.append(Sent([text(part) for message in shaped.messages for part in message.parts], seconds))
+        return shaped
+
+
+def text(part: Any) -> str:
+    return str(part.args) if isinstance(part, ToolCallPart) else part.content
+
+
+def call(number: int) -> ModelResponse:
+    part = ToolCallPart("read_file", {"number": number}, f"call-{number}")
+    return ModelResponse([part], usage=RequestUsage(input_tokens=1, output_tokens=1))
+
+
+def read_file(number: int) -> str:
+    """Read a file."""
+    return content(number)
+
+
+def run(contender: str, before: int, turns: int) -> list[Sent]:
+    """The model calls of so many turns, behind the history of those before."""
+    timed = Timed(CONTENDERS[contender]())
+    messages: list[ModelMessage] = [native(*said) for said in history(before)]
+    for turn in range(before, before + turns):
+        answers = iter([*map(call, asked(turn)), ModelResponse([TextPart(DONE)], usage=RequestUsage(output_tokens=1))])
+        agent = Agent(
+            FunctionModel(lambda messages, info, left=answers: next(left)), tools=[read_file], capabilities=[timed]
+        )
+        result = agent.run_sync(prompt(turn), message_history=messages, usage_limits=UsageLimits(request_limit=None))
+        messages = result.all_messages()
+    return timed.sent
+
+
+def native(kind: str, number: int) -> ModelMessage:
+    match kind:
+        case "prompt":
+            return ModelRequest.user_text_prompt(prompt(number))
+        case "call":
+            return call(number)
+        case "result":
+            return ModelRequest([ToolReturnPart("read_file", content(number), f"call-{number}")])
+    return ModelResponse([TextPart(DONE)])
