@@ -6,6 +6,7 @@ the framework's own pruning, and with refold. Needs the environments that `make 
 
 import importlib
 import json
+import re
 import statistics
 import subprocess
 import sys
