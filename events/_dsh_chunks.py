@@ -28,6 +28,19 @@ def joined(run: list[AssistantChunks]) -> AssistantChunks:
     return AssistantChunks(first.seq, first.time, first.turn, first.step, chunks)
 
 
+def whole(events: list[Event]) -> list[Event]:
+    """The events with neighbouring runs of one step as one."""
+    found: list[Event] = []
+    for step, group in groupby(events, _step_of):
+        neighbours: Any = list(group)
+        found += neighbours if step is None else [joined(neighbours)]
+    return found
+
+
+def _step_of(event: Event) -> tuple[int, int] | None:
+    return (event.turn, event.step) if type(event) is AssistantChunks else None
+
+
 _TELLING = frozenset((BlockEnd, Finish, UnknownChunk))
 
 
@@ -44,17 +57,20 @@ def runs(run: list[Any], seq: int, *, as_logged: bool) -> list[Event]:
             if row.seq == place and row.data.step == step and row.data.turn == turn
         ]
     )
-    telling = [chunk for chunk in chunks if type(chunk) in _TELLING]
-    if as_logged and any(map(chunk_spells_own, telling)):
-        raise ValueError("a name that only refold gives")
-    if len(chunks) == len(run) and not any(map(_is_overflow, telling)):
-        return [AssistantChunks(seq, time, turn, step, chunks)]
-    return _parted(run, seq)
-
-
-def _parted(run: list[Any], seq: int) -> list[Event]:
+    if len(chunks) == len(run):
+        for chunk in [chunk for chunk in chunks if type(chunk) in _TELLING]:
+            if _is_overflow(chunk) or (as_logged and chunk_spells_own(chunk)):
+                break
+        else:
+            return [AssistantChunks(seq, time, turn, step, chunks)]
     if [row.seq for row in run] != list(range(seq, seq + len(run))):
         raise ValueError("a row is out of sequence")
+    if as_logged and any(chunk_spells_own(row.data.chunk) for row in run):
+        raise ValueError("a chunk holds a name that only refold gives")
+    return _parted(run)
+
+
+def _parted(run: list[Any]) -> list[Event]:
     events: list[Event] = []
     for (turn, step, over), group in groupby(
         run, lambda row: (row.data.turn, row.data.step, _is_overflow(row.data.chunk))

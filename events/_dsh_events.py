@@ -11,7 +11,16 @@ from msgspec import UNSET
 
 from refold.events import _json as js
 from refold.events._blocks import Block, Opaque, Reasoning
-from refold.events._dsh_wire import KNOWN_SILENT, AttemptData, ModelSource, ResultBlock, ResultData, WireUsage, rows
+from refold.events._dsh_wire import (
+    KNOWN_SILENT,
+    AttemptData,
+    ModelSource,
+    ResultData,
+    UserData,
+    WireUsage,
+    WrappedResult,
+    rows,
+)
 from refold.events._events import (
     AssistantMessage,
     BlockEnd,
@@ -315,12 +324,18 @@ def _other(name: str) -> Translate:
 
 def spells_own(row: Any) -> bool:
     """Does a surface row hold what only refold gives: a name with an ampersand, which the wire types know too?"""
-    if isinstance(row.data, ResultData) and row.data.extra:
-        return True
-    content = getattr(row.data, "message", row.data).content
-    if content and type(content[0]) is ResultBlock:
-        content = content[0].content
-    return any(map(_is_own, content))
+    data = row.data
+    message = data if type(data) is UserData else data.message
+    content: Any = message.content
+    if isinstance(data, ResultData):
+        if data.extra:
+            return True
+        if type(message) is WrappedResult:
+            content = content[0].content
+    for block in content:  # noqa: SIM110  # a loop, because every message passes here
+        if _is_own(block):
+            return True
+    return False
 
 
 def chunk_spells_own(chunk: Any) -> bool:
@@ -329,7 +344,8 @@ def chunk_spells_own(chunk: Any) -> bool:
 
 
 def _is_own(block: Any) -> bool:
-    return type(block) is Opaque or block.extra != "" or (type(block) is Reasoning and block.signature != "")
+    kind = type(block)
+    return kind is Opaque or block.extra != "" or (kind is Reasoning and block.signature != "")
 
 
 @cache

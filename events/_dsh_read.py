@@ -14,7 +14,7 @@ import msgspec
 
 from refold.events import _json as js
 from refold.events import _zstd as zstd
-from refold.events._dsh_chunks import joined, runs, spelled_out
+from refold.events._dsh_chunks import joined, runs, spelled_out, whole
 from refold.events._dsh_events import spells_own, translations
 from refold.events._dsh_header import parse_header
 from refold.events._dsh_upgrade import Upgrade
@@ -124,25 +124,31 @@ class Reader:
 
         Raises LogError.
         """
-        run: list[AssistantChunks] = []
+        return chain.from_iterable(self._joined())
+
+    def _joined(self) -> Iterator[list[Event]]:
+        """The batches, where a run of chunks that ends one and begins the next is held back until it is whole."""
+        held: list[AssistantChunks] = []
         for batch in self._batches():
-            for event in batch:
-                if type(event) is AssistantChunks:
-                    if run and (run[0].turn, run[0].step) != (event.turn, event.step):
-                        yield joined(run)
-                        run.clear()
-                    run.append(event)
-                    continue
-                if run:
-                    yield joined(run)
-                    run.clear()
-                yield event
-        if run:
-            yield joined(run)
+            if held and batch:
+                first = batch[0]
+                if type(first) is not AssistantChunks or (first.turn, first.step) != (held[0].turn, held[0].step):
+                    batch.insert(0, joined(held))
+                    held = []
+                elif len(batch) > 1:
+                    batch[0] = joined([*held, first])
+                    held = []
+            if batch and type(batch[-1]) is AssistantChunks:
+                held.append(batch[-1])
+                batch.pop()
+            yield batch
+        if held:
+            yield [joined(held)]
         if self._broken:
             raise self._broken
 
     def _batches(self) -> Iterator[list[Event]]:
+        """Block by block; in a batch no two runs of one step stand beside each other."""
         block: bytes | None = self._first or self._next_block()
         while block is not None:
             yield self._block(block)
@@ -164,7 +170,7 @@ class Reader:
     def _block(self, block: bytes) -> list[Event]:
         before, lines = self.seq, _line_ends(block)
         events = self._strictly(block, lines)
-        if events is None or not self.wanted.isdisjoint(range(before, self.seq)):
+        if events is None or (self.wanted and not self.wanted.isdisjoint(range(before, self.seq))):
             self.seq = before
             return self._slowly(block)
         self.line += lines
@@ -188,8 +194,6 @@ class Reader:
         ValueError where a row is refused for what it says.
         """
         kinds = list(map(type, decoded))
-        if not PACKED.isdisjoint(kinds):
-            return self._told_packed(decoded, as_logged=as_logged)
         events: list[Event] = []
         first, chunk, translate, surface = self.seq, self._chunk, self._translate, self._surface
         done = 0
@@ -197,6 +201,8 @@ class Reader:
             if done < place:
                 events += runs(decoded[done:place], first + done, as_logged=as_logged)
             row, kind = decoded[place], kinds[place]
+            if kind in PACKED:
+                return self._told_packed(decoded, as_logged=as_logged)
             if row.seq != first + place or row.ignorable is not True:
                 return None
             if as_logged and kind in surface and spells_own(row):
@@ -227,7 +233,7 @@ class Reader:
                 widths[self.seq] = len(chunks)
                 self.seq += len(chunks)
         self._packed.update(widths)
-        return events
+        return whole(events)
 
     def _slowly(self, block: bytes) -> list[Event]:
         """Line by line: rows that the strict types refuse, and the one that breaks a rule."""
@@ -247,7 +253,7 @@ class Reader:
                     self._broken = error  # the events before it come first, however the bytes were cut
                     break
             self.accepted += len(line) + 1
-        return events
+        return whole(events)
 
     def _row(self, line: bytes) -> list[Event]:
         seq = self.seq

@@ -78,4 +78,6 @@ _PATHS = ("relative_path", "path", "source_path", "destination_path")
 
 
 def _matches(name: str, globs: tuple[str, ...]) -> bool:
+    if name in globs and "[" not in name:
+        return True  # spelled out, as most are; only a bracket does not match itself
     return any(fnmatchcase(name, glob) for glob in globs)

@@ -7,7 +7,8 @@ import msgspec
 
 from refold.cli import _options as options
 from refold.cli._output import console, number, plain, print_json, table
-from refold.cli._session import about, folded, opened, reducer_for
+from refold.cli._session import about, folded, opened, reducer_for, told
+from refold.echoes import Echoes, echoes
 from refold.reducer import Mode, Reducer, View, frozen, results, surface_seqs
 
 
@@ -19,6 +20,7 @@ from refold.reducer import Mode, Reducer, View, frozen, results, surface_seqs
 @options.meter
 @options.mode("commit")
 @options.max_line
+@click.option("--echoes", "with_echoes", is_flag=True, help="Show markers in the assistant's own voice.")
 @options.as_json
 def view(
     session: str,
@@ -28,11 +30,19 @@ def view(
     meter: str | None,
     mode: Mode,
     max_line: int,
+    with_echoes: bool,
     as_json: bool,
 ) -> None:
     """Show what the reducer derives from SESSION as it stands."""
     log = opened(session, max_line, format, chosen)
     reducer = reducer_for(log, policy, meter, mode)
+    if with_echoes:
+        found = echoes(told(log))
+        if as_json:
+            print_json({"echoes": msgspec.to_builtins(found.found), "blocks": found.blocks})
+        else:
+            _print_echoes(found)
+        return
     facts = _facts(reducer, folded(reducer, log))
     if as_json:
         print_json(facts)
@@ -80,3 +90,14 @@ def _print(facts: dict[str, Any]) -> None:
             str(result["seq"]), plain(result["tool"]), chars, views, result["state"], plain(result["call_id"])
         )
     out.print(shown)
+
+
+def _print_echoes(found: Echoes) -> None:
+    for voice, (marked, every) in found.blocks.items():
+        console().print(f"{voice}: {number(marked)} of {number(every)} blocks hold a marker")
+    shown = table("#seq", "#turn", "#step", "voice", "marker", "text")
+    for echo in found.found:
+        place = (str(echo.seq), str(echo.turn), str(echo.step))
+        shown.add_row(*place, echo.voice, echo.marker, plain(echo.text))
+    if found.found:
+        console().print(shown)
