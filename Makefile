@@ -5,7 +5,8 @@ READY := .venv/.ready
 NODE := $(shell command -v node)
 HOSTS := langchain pydantic-ai openai-agents openhands
 HOSTS_PYTHON ?= python3.12
-EXTRA_openai-agents := anthropic
+WITH_openai-agents := anthropic
+WITH_pydantic-ai-harness := pydantic-ai-harness
 
 help: ## these lines
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -24,6 +25,9 @@ hosts: $(HOSTS:%=.cache/hosts/%/.ready) ## agents of the frameworks refold plugs
 		.cache/hosts/$$host/bin/pytest -m hosts tests/hosts/test_$$(echo $$host | tr - _).py; done
 	.cache/hosts/openai-agents/bin/pytest -m hosts tests/hosts/test_plain_loops.py
 
+hosts-table: $(HOSTS:%=.cache/hosts/%/.ready) .cache/hosts/pydantic-ai-harness/.ready $(READY) ## the table of docs/hosts.md, anew
+	$(BIN)/python benchmarks/hosts.py
+
 check: $(READY) ## style, types, and which part may import which
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -41,9 +45,9 @@ node-word:
 	$(if $(NODE),@:,@echo "node is not installed: what compares with the official npm packages is left out")
 
 .cache/hosts/%/.ready: pyproject.toml
-	@$(HOSTS_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12) and "OpenHands needs Python 3.12 or newer, and $(HOSTS_PYTHON) is older: make hosts HOSTS_PYTHON=python3.12")'
+	@$(HOSTS_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { echo "OpenHands needs Python 3.12 or newer: make hosts HOSTS_PYTHON=/path/to/python3.12"; exit 2; }
 	$(HOSTS_PYTHON) -m venv --clear $(@D)
-	$(@D)/bin/python -m pip install --quiet --editable ".[$*]" pytest hypothesis $(EXTRA_$*)
+	$(@D)/bin/python -m pip install --quiet --editable ".[$(patsubst %-harness,%,$*)]" pytest hypothesis $(WITH_$*)
 	@touch $@
 
 $(READY): pyproject.toml
@@ -53,4 +57,4 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
 	@touch $@
 
-.PHONY: help demo test harness hosts check conformance bench node-word
+.PHONY: help demo test harness hosts hosts-table check conformance bench node-word

@@ -6,7 +6,6 @@ the framework's own pruning, and with refold. Needs the environments that `make 
 
 import importlib
 import json
-import re
 import statistics
 import subprocess
 import sys
@@ -41,10 +40,9 @@ def main() -> None:
         for row in json.loads(done.stdout.splitlines()[-1]):
             lines.append(f"| {framework} | {' | '.join(row)} |")
     page = PAGE.read_text("utf-8")
-    marks = r"(<!-- table -->\n).*?(<!-- end -->)"
-    PAGE.write_text(
-        re.sub(marks, lambda found: f"{found[1]}{chr(10).join(lines)}\n{found[2]}", page, flags=re.S), "utf-8"
-    )
+    head, _, rest = page.partition("<!-- table -->\n")
+    tail = rest[rest.index("<!-- end -->") :]
+    PAGE.write_text("\n".join([f"{head}<!-- table -->", *lines, tail]), "utf-8")
 
 
 def measured(module: str) -> list[list[str]]:

@@ -3,7 +3,7 @@
 import pytest
 from tests.sessions import Script
 
-from refold.echoes import Audit, echoes
+from refold.echoes import echoes
 from refold.events import Reasoning, Text, ToolUse
 from refold.reducer.how import MARKER
 from refold.reducer.wire import STUB
@@ -106,11 +106,3 @@ def test_reasoning_that_is_refolds_own_stub_is_an_echo_of_it():
     script, _ = answered(Reasoning(STUB), Text("."))
 
     assert [(echo.marker, echo.voice) for echo in echoes(script.events).found] == [("stub", "reasoning")]
-
-
-def test_the_audit_passes_every_event_on_as_it_came():
-    script, _ = answered(Reasoning(OLD_EXTRACT))
-    audit = Audit()
-
-    assert all(heard is told for heard, told in zip(audit.listen(script.events), script.events, strict=True))
-    assert audit.echoes() == echoes(script.events)

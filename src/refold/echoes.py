@@ -64,65 +64,47 @@ class Echoes(msgspec.Struct, frozen=True):
     blocks: dict[Voice, tuple[int, int]]
 
 
-class Audit:
-    """Listens to a log's events as they pass on to someone else."""
-
-    def __init__(self) -> None:
-        self._found: list[Echo] = []
-        self._blocks: dict[Voice, tuple[int, int]] = dict.fromkeys(
-            ("reasoning", "assistant_text", "tool_arguments"), (0, 0)
-        )
-        self._first: dict[str, int] = {}
-
-    def listen(self, events: Iterable[Event]) -> Iterator[Event]:
-        """The same events."""
-        for event in events:
-            if isinstance(event, AssistantMessage) and event.replaces is None:
-                self._answer(event)
-            if isinstance(event, SurfaceEvent):
-                self._remember(event)
-            yield event
-
-    def echoes(self) -> Echoes:
-        return Echoes(tuple(self._found), dict(self._blocks))
-
-    def _answer(self, event: AssistantMessage) -> None:
-        for index, block in enumerate(event.content):
-            voice, text = _spoken(block)
-            if voice is None:
-                continue
-            echoes = [
-                Echo(
-                    event.seq,
-                    event.turn,
-                    event.step,
-                    index,
-                    voice,
-                    marker,
-                    place.start(),
-                    not text[: place.start()].strip(),
-                    place[0][:SHOWN_CHARS],
-                    self._first.get(marker),
-                )
-                for marker, place in _markers(voice, text)
-            ]
-            self._found += sorted(echoes, key=lambda echo: echo.at)
-            marked, every = self._blocks[voice]
-            self._blocks[voice] = (marked + bool(echoes), every + 1)
-
-    def _remember(self, event: SurfaceEvent) -> None:
-        for block in event.content:
-            voice, text = _spoken(block)
-            for marker, _ in _markers(voice, text):
-                self._first.setdefault(marker, event.seq)
-
-
 def echoes(events: Iterable[Event]) -> Echoes:
     """Every marker in the answers of a log."""
-    audit = Audit()
-    for _ in audit.listen(events):
-        pass
-    return audit.echoes()
+    found: list[Echo] = []
+    blocks: dict[Voice, tuple[int, int]] = {"reasoning": (0, 0), "assistant_text": (0, 0), "tool_arguments": (0, 0)}
+    first: dict[str, int] = {}
+    for event in events:
+        if not isinstance(event, SurfaceEvent):
+            continue
+        if isinstance(event, AssistantMessage) and event.replaces is None:
+            for index, block in enumerate(event.content):
+                voice, _ = _spoken(block)
+                if voice is not None:
+                    said = _echoes(event, index, block, first)
+                    found += said
+                    marked, every = blocks[voice]
+                    blocks[voice] = (marked + bool(said), every + 1)
+        for block in event.content:
+            for marker, _ in _markers(*_spoken(block)):
+                first.setdefault(marker, event.seq)
+    return Echoes(tuple(found), blocks)
+
+
+def _echoes(event: AssistantMessage, index: int, block: Block, first: dict[str, int]) -> list[Echo]:
+    voice, text = _spoken(block)
+    assert voice is not None
+    said = [
+        Echo(
+            event.seq,
+            event.turn,
+            event.step,
+            index,
+            voice,
+            marker,
+            place.start(),
+            not text[: place.start()].strip(),
+            place[0][:SHOWN_CHARS],
+            first.get(marker),
+        )
+        for marker, place in _markers(voice, text)
+    ]
+    return sorted(said, key=lambda echo: echo.at)
 
 
 def _spoken(block: Block) -> tuple[Voice | None, str]:

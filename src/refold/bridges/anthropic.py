@@ -29,7 +29,7 @@ def shape_with_breakpoints(messages: Sequence[Any], policy: Policy, meter: Meter
     fold = Fold(reducer, conversation())
     fold.extend(messages, tell_messages)
     view, cuts = fold.asked()
-    shaped = [_unmarked(message) for message in applied(messages, fold.told, cuts, change_json)]
+    shaped = [_unmarked(message) for message in applied(messages, fold.told, cuts, change_json, fold.made)]
     places = [(len(shaped), 0)]
     later = [each.seq for each in results(reducer, view) if each.state in ("due", "waiting")]
     for seqs in (view.enforced, later):

@@ -51,6 +51,14 @@ Same = Callable[[Any, Any], bool]
 """Is a native message still the one it was? By identity, where comparing their contents may fail or take long."""
 
 
+class Made:
+    """The native messages that were made for an earlier call, by place in the list, and the cuts that they show."""
+
+    def __init__(self) -> None:
+        self.items: dict[int, Any] = {}
+        self.cuts: Cuts = {}
+
+
 class Fold:
     """One list and what follows from it, whether it is read at once or part by part."""
 
@@ -58,6 +66,7 @@ class Fold:
         self.items: list[Any] = []
         self.told = told
         self.cuts: Cuts = {}
+        self.made = Made()
         self.answered = False  # the list ends with an answer, which a longer list may go on with
         self._reducer = reducer
         self._view = reducer.start()
@@ -143,20 +152,27 @@ class History:
         fold = fold or Fold(self._reducer, self._start())
         fold.extend(items, self._tell)
         _, cuts = fold.asked()
-        found = applied(items, fold.told, cuts, self._change)
+        found = applied(items, fold.told, cuts, self._change, fold.made)
         with self._lock:
             self._folds = [fold, *self._folds[: KEPT - 1]]
         return found
 
 
-def applied(items: Sequence[Any], told: Told, cuts: Cuts, change: Change) -> list[Any]:
-    """The list with what the cuts leave of its results."""
+def applied(items: Sequence[Any], told: Told, cuts: Cuts, change: Change, made: Made) -> list[Any]:
+    """The list with what the cuts leave of its results. Only where `made` does not show them yet, work is done."""
+    both = {**made.cuts, **cuts}
+    stale = {told.origins[seq][0] for seq in both if cuts.get(seq) is not made.cuts.get(seq)}
+    for place in stale:
+        made.items.pop(int(place), None)
+    for seq in cuts if stale else ():
+        place, *inner = told.origins[seq]
+        if place in stale:
+            before = made.items.get(int(place), items[int(place)])
+            made.items[int(place)] = change(before, tuple(inner), cuts[seq].content)
+    made.cuts = cuts
     found = list(items)
-    for seq, shown in cuts.items():
-        before = told.journal.events[seq]
-        if isinstance(before, ToolResult) and before.content != shown.content:
-            place, *inner = told.origins[seq]
-            found[int(place)] = change(found[int(place)], tuple(inner), shown.content)
+    for at, item in made.items.items():
+        found[at] = item
     return found
 
 

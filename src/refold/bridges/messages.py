@@ -38,7 +38,7 @@ def shape(messages: Sequence[Any], policy: Policy, meter: Meter | None = None) -
     fold = Fold(Reducer(policy, meter, mode="derive"), conversation())
     fold.extend(messages, tell_messages)
     cuts = fold.cuts if fold.answered else fold.asked()[1]
-    return applied(messages, fold.told, cuts, change_json)
+    return applied(messages, fold.told, cuts, change_json, fold.made)
 
 
 def _told(messages: Sequence[Any]) -> Conversation:
