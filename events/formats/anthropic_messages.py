@@ -1,6 +1,6 @@
 """Message lists and logged requests of Anthropic's Messages API, VCR cassettes of it among them.
 
-Rules: Anthropic's API reference; spec'd in spec/formats/anthropic_messages.md. `tool_result.tool_use_id` names the
+Rules: Anthropic's API reference. `tool_result.tool_use_id` names the
 call; `is_error` marks an error; tools that the server runs are part of the answer. A `compaction` block stands for
 everything before it: it was written by a model call of its own, whose usage only `usage.iterations` reports.
 """

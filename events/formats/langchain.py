@@ -1,7 +1,7 @@
 """LangChain and LangGraph message dumps, and traces that hold them.
 
-Rules: langchain-core's `messages_to_dict`, `model_dump` and `dumpd`, three spellings of one message; spec'd in
-spec/formats/langchain.md. `tool_call_id` names the call, `status: "error"` marks an error; `usage_metadata` counts
+Rules: langchain-core's `messages_to_dict`, `model_dump` and `dumpd`, three spellings of one message.
+`tool_call_id` names the call, `status: "error"` marks an error; `usage_metadata` counts
 cached tokens as input. A trace (Langfuse's export) is told from its model calls, which repeat the messages as
 OpenAI's dicts; it is read, never changed.
 """

@@ -1,6 +1,6 @@
 """Message lists of OpenAI's Chat Completions API, and logs of its requests as litellm and OpenHands write them.
 
-Rules: OpenAI's API reference; spec'd in spec/formats/openai_chat.md. A result is a `tool` message, joined to its call
+Rules: OpenAI's API reference. A result is a `tool` message, joined to its call
 by `tool_call_id`; nothing in the format marks an error. `prompt_tokens` holds the cached tokens. A step is one
 assistant message. A user message between results and their answer opens no turn: the loop goes on.
 """

@@ -1,6 +1,6 @@
 """Traces by OpenTelemetry's GenAI conventions and their forerunners: OTLP as JSON, or Langfuse's export. Read only.
 
-Rules: the semantic conventions for GenAI spans, OpenInference, OpenLLMetry; spec'd in spec/formats/otel_genai.md.
+Rules: the semantic conventions for GenAI spans, OpenInference, OpenLLMetry.
 A step is a span of a model call; `gen_ai.tool.call.id` of a tool's span is the id of the call it answers.
 """
 

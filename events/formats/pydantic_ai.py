@@ -1,6 +1,6 @@
 """pydantic-ai message histories (`ModelMessagesTypeAdapter` JSON), and traces of its agents.
 
-Rules: pydantic-ai's `messages.py`; spec'd in spec/formats/pydantic_ai.md. A step is one `response`. `tool_call_id`
+Rules: pydantic-ai's `messages.py`. A step is one `response`. `tool_call_id`
 names the call; a `tool-return` is an error by its `outcome` (failed, retried), and so is a `retry-prompt` that
 answers a tool. `input_tokens` holds the cached tokens. A trace is read, never changed.
 """
