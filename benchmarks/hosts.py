@@ -28,9 +28,9 @@ LATE = 38  # turns of 52 messages: the next one passes 2,000
 
 def main() -> None:
     lines = [
-        "| framework | pruning | characters sent | of the last prompt kept | ms a call, 100 messages | 2,000 messages "
-        "| first call at 2,000 |",
-        "|---|---|---|---|---|---|---|",
+        "| framework | pruning | characters sent | of the last prompt kept | new to a cache "
+        "| ms a call, 100 messages | 2,000 messages | first call at 2,000 |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for framework, (module, environment) in ENVIRONMENTS.items():
         python = ROOT / ".cache" / "hosts" / environment / "bin" / "python"
@@ -57,7 +57,8 @@ def measured(module: str) -> list[list[str]]:
         early = [call.seconds for call in sent if 94 <= len(call.texts) <= 106]
         warm = [call.seconds for call in late if 1994 <= len(call.texts) <= 2006]
         times = (statistics.median(early), statistics.median(warm), late[0].seconds)
-        rows.append([contender, f"{total:,}", f"{kept / could:.1%}", *(f"{1000 * seconds:.2f}" for seconds in times)])
+        sizes = (f"{total:,}", f"{kept / could:.1%}", f"{total - kept:,}")
+        rows.append([contender, *sizes, *(f"{1000 * seconds:.2f}" for seconds in times)])
     return rows
 
 
