@@ -283,8 +283,10 @@ def main() -> None:
     missing = [name for name, mark in marks.items() if not mark.search(page)]
     if missing:
         raise SystemExit(f"{PAGE} has no place for the tables {', '.join(missing)}")
-    for name, make in tables.items():
-        page = marks[name].sub(partial(_filled, make()), page)
+    made = {name: make() for name, make in tables.items()}
+    page = PAGE.read_text("utf-8")  # again: it takes minutes, and the page may have changed
+    for name, filled in made.items():
+        page = marks[name].sub(partial(_filled, filled), page)
     PAGE.write_text(page, "utf-8")
 
 

@@ -13,6 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from frameworks.session import CALLS, held
+
 from refold.prefix import common_text
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +23,7 @@ ENVIRONMENTS = {
     "LangChain": ("langchain_run", "langchain"),
     "pydantic-ai": ("pydantic_ai_run", "pydantic-ai-harness"),
     "OpenAI Agents": ("openai_agents_run", "openai-agents"),
+    "OpenHands": ("openhands_run", "openhands"),
 }
 TURNS = 8
 LATE = 38  # turns of 52 messages: the next one passes 2,000
@@ -49,13 +52,14 @@ def measured(module: str) -> list[list[str]]:
     """A row for each way of pruning."""
     host = importlib.import_module(f"frameworks.{module}")
     rows = []
-    for contender in host.CONTENDERS:
-        sent = host.run(contender, 0, TURNS)
-        late = host.run(contender, LATE, 1)
+    for contender, make in host.CONTENDERS.items():
+        sent = host.run(make, 0, TURNS)
+        late = host.run(make, LATE, 1)
         total = sum(sum(map(len, call.texts)) for call in sent)
         kept, could = prefixes(sent)
-        early = [call.seconds for call in sent if 94 <= len(call.texts) <= 106]
-        warm = [call.seconds for call in late if 1994 <= len(call.texts) <= 2006]
+        early = [call.seconds for place, call in enumerate(sent) if 94 <= held(place) <= 106]
+        first = LATE * (CALLS + 1)
+        warm = [call.seconds for place, call in enumerate(late, first) if 1994 <= held(place) <= 2006]
         times = (statistics.median(early), statistics.median(warm), late[0].seconds)
         sizes = (f"{total:,}", f"{kept / could:.1%}", f"{total - kept:,}")
         rows.append([contender, *sizes, *(f"{1000 * seconds:.2f}" for seconds in times)])

@@ -16,8 +16,10 @@ def parse_header(line: bytes) -> dict[str, Any]:
     """
     try:
         header = js.parse(line)
-    except ValueError as error:
+    except (js.NotJson, js.NotUtf8) as error:
         raise ValueError(f"the header is {error}") from None
+    except ValueError as error:
+        raise ValueError(f"the header cannot be read: {error}") from None
     if not isinstance(header, dict) or header.get("type") != "session":
         raise ValueError('the first line is no session header: {"type":"session","version":...} is wanted')
     version: Any = header.get("version")

@@ -289,6 +289,8 @@ class Reader:
             decoded = msgspec.convert(fixed, known)
         except msgspec.ValidationError as error:
             raise self._error(f"{row['type']}: {error}", self.line, seq) from None
+        except UnicodeEncodeError:  # msgspec looks for a block's type, and finds half a character
+            raise self._error(f"{row['type']}: a lone surrogate stands where a name must", self.line, seq) from None
         try:
             events = self._told([decoded], as_logged=False)
         except ValueError as error:

@@ -170,12 +170,10 @@ def _rows(reader: Reader, end: _End, replacements: Sequence[Replacement]) -> Ite
             raise SurfaceError("is no tool result on the surface, so nothing can stand in its place", seq=old)
         standing.remove(old)
         standing.add(seq + 1)
-        span = {"start": old, "end": old}
-        price = {"shadowedRange": span, "shadowedSeqs": [old], "shadowedTokenCount": replacement.shadowed_tokens}
-        yield row("compaction/prune", price)
-        current[seq] = _with_content(current[old], replacement.content, reader.version)
-        named = span if reader.version < _SEQ_KEYS_SINCE else {"startSeq": old, "endSeq": old}
-        yield row("tool/result", current[seq], sourceEventSeqs=[old], surfaceOp={"op": "replace", **named})
+        yield row("compaction/prune", price(old, replacement.shadowed_tokens))
+        content = [block_json(block) for block in replacement.content]
+        current[seq] = _put(current[old], content_path(reader.version), content)
+        yield row("tool/result", current[seq], **replacing(old, reader.version))
     if not end.turn_open:
         yield row("turn/end", {"turn": end.turn + 1, "reason": {"kind": "completed"}})
 
@@ -189,12 +187,33 @@ def _data(reader: Reader, seq: int) -> dict[str, Any]:
         ) from None
 
 
-def _with_content(data: dict[str, Any], content: tuple[Block, ...], version: int) -> dict[str, Any]:
-    shown = [block_json(block) for block in content]
-    message = data["message"]
-    if version >= _DIRECT_SINCE:
-        return {**data, "message": {**message, "content": shown}}
-    return {**data, "message": {**message, "content": [{**message["content"][0], "content": shown}]}}
+def _put(value: Any, path: Sequence[str | int], content: list[Any]) -> Any:
+    if not path:
+        return content
+    key, *rest = path
+    put: Any = list(value) if isinstance(value, list) else dict(value)
+    put[key] = _put(value[key], rest, content)
+    return put
+
+
+def price(seq: int, tokens: int) -> dict[str, Any]:
+    """The data of the `compaction/prune` that goes before a replacement of the event `seq`."""
+    return {
+        "shadowedRange": {"start": seq, "end": seq},
+        "shadowedSeqs": [seq],
+        "shadowedTokenCount": tokens,
+    }
+
+
+def replacing(seq: int, version: int) -> dict[str, Any]:
+    """What stands beside the data of an event that replaces the event `seq`, in the keys of its log version."""
+    names = ("start", "end") if version < _SEQ_KEYS_SINCE else ("startSeq", "endSeq")
+    return {"sourceEventSeqs": [seq], "surfaceOp": {"op": "replace", **dict.fromkeys(names, seq)}}
+
+
+def content_path(version: int) -> list[str | int]:
+    """Where the content stands in the data of a `tool/result`."""
+    return ["message", "content"] if version >= _DIRECT_SINCE else ["message", "content", 0, "content"]
 
 
 def block_json(block: Block) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import httpx2
 from anthropic import Anthropic
 
 from refold import presets
-from refold.bridges.anthropic import shape_with_breakpoints
+from refold.bridges.anthropic import BreakpointShaper
 
 PAGES = 12
 
@@ -38,11 +38,11 @@ def characters(messages: list[Any]) -> int:
     return sum(len(block["content"]) for block in blocks)
 
 
-policy = presets.keep3(gate=10_000, tools=("read_*",))
+shape = BreakpointShaper(presets.keep3(gate=10_000, tools=("read_*",)))
 client = Anthropic(api_key="none", http_client=httpx2.Client(transport=httpx2.MockTransport(respond)))
 messages: list[Any] = [{"role": "user", "content": "Read the pages."}]
 while True:
-    answer = client.messages.create(model="fake", max_tokens=1000, messages=shape_with_breakpoints(messages, policy))
+    answer = client.messages.create(model="fake", max_tokens=1000, messages=shape(messages))
     messages.append({"role": "assistant", "content": answer.content})
     uses = [block for block in answer.content if block.type == "tool_use"]
     if not uses:

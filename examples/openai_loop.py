@@ -11,7 +11,7 @@ import httpx2
 from openai import OpenAI
 
 from refold import presets
-from refold.bridges.messages import shape
+from refold.bridges.messages import Shaper
 
 PAGES = 12
 
@@ -38,11 +38,11 @@ def characters(messages: list[Any]) -> int:
     return sum(len(message["content"]) for message in messages[2::2])
 
 
-policy = presets.keep3(gate=10_000, tools=("read_*",))
+shape = Shaper(presets.keep3(gate=10_000, tools=("read_*",)))
 client = OpenAI(api_key="none", http_client=httpx2.Client(transport=httpx2.MockTransport(respond)))
 messages: list[Any] = [{"role": "user", "content": "Read the pages."}]
 while True:
-    answer = client.chat.completions.create(model="fake", messages=shape(messages, policy)).choices[0].message
+    answer = client.chat.completions.create(model="fake", messages=shape(messages)).choices[0].message
     messages.append(answer)
     if not answer.tool_calls:
         break

@@ -13,17 +13,18 @@ from hypothesis.configuration import set_hypothesis_home_dir
 
 from refold.laws import LAWS, Report, check
 from refold.reducer import Part, Policy
-from refold.reducer.how import Drop, HeadTail, Placeholder
+from refold.reducer.how import Drop, HeadTail, Placeholder, Receipt
 from refold.reducer.presets import PRESETS, keep3
-from refold.reducer.ripe import AllRipe, AnyRipe, KeepLast, KeepResults, KeepTokens, Now, Turns, Views
+from refold.reducer.ripe import AllRipe, AnyRipe, KeepLast, KeepResults, KeepTokens, Now, Turns, Unseen, Views
 from refold.reducer.when import Above, Always, Batch, Idle, Latch, Least, Most, OnOverflow, Watermark
-from refold.reducer.which import Which
+from refold.reducer.which import Admissible, Which
 
 SEED = int(os.environ.get("REFOLD_SEED", "1"))
 SESSIONS = 30
 
 LARGE = Which(("*",), over_chars=80)
 ENDS = HeadTail(20, 10)
+ARRIVAL = (("order", "a receipt names its file by the order in which results arrive"),)
 COUNTS = (("order", "it counts results or their tokens, which one comes first matters"),)
 
 
@@ -31,6 +32,10 @@ def policies() -> Iterator[Policy]:
     yield from (preset() for preset in PRESETS.values())
     yield Policy("small keep3", keep3(gate=2000, keep=2, threshold=120, head=40, tail=20).parts)
     yield keep3(gate=2000, keep=1, threshold=400, head=40, tail=20) + PRESETS["pruner"]()
+    yield PRESETS["round"]() + PRESETS["pruner"](threshold=400, head=40, tail=20)
+    yield keep3(gate=2000, keep=1, threshold=400, head=300, tail=20) + PRESETS["overclock"]()
+    yield PRESETS["microcompact"](retain=1) + keep3(gate=2000, keep=3, threshold=120, head=40, tail=20)
+    yield _policy(Part("admitted", Always(), Admissible(120, ("read", "*")), Unseen(), Receipt(0), broken=ARRIVAL))
     yield _policy(Part("results", Above(3000, "original"), LARGE, KeepResults(2), ENDS, broken=COUNTS))
     yield _policy(Part("tokens", Batch(60), LARGE, KeepTokens(100), ENDS, broken=COUNTS))
     yield _policy(Part("watermark", Watermark(600, 300), LARGE, KeepLast(1), Placeholder("[{tool}]"), broken=COUNTS))

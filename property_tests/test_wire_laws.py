@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from refold.laws.wire import check_wire
 from refold.reducer import Policy
-from refold.reducer.presets import keep3, microcompact, none
+from refold.reducer.presets import PRESETS, keep3, microcompact, none
 from refold.reducer.wire import (
     ANTHROPIC,
     ANTHROPIC_BOUND,
@@ -57,6 +57,16 @@ def test_the_laws_of_the_wire_hold(shaping: Shaping, profile: Profile, policy: P
 
     assert report.ok, str(report)
     assert report.counts["shaped"] > 0
+
+
+@pytest.mark.parametrize("profile", [NONE, ANTHROPIC, ANTHROPIC_BOUND], ids=lambda profile: profile.name)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_laws_of_the_wire_hold_beside_every_preset(preset: str, profile: Profile, seed: int) -> None:
+    report = check_wire(SHORTER, profile, PRESETS[preset](), sessions=SESSIONS, seed=seed)
+
+    assert report.ok, str(report)
+    assert report.counts["shaped"] > 0
+    assert report.counts["signed"] > 0
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)

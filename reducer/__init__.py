@@ -1,6 +1,6 @@
 """What follows from the events: surface, measure, view, policies, plan. Pure."""
 
-from refold.reducer import how, presets, ripe, when, which
+from refold.reducer import how, presets, ripe, when, which, wire
 from refold.reducer._dump import dump, load
 from refold.reducer._estimate import DshEstimator
 from refold.reducer._explain import Result, frozen, message_at, results, surface_seqs, views
@@ -41,4 +41,5 @@ __all__ = [
     "views",
     "when",
     "which",
+    "wire",
 ]

@@ -1,11 +1,24 @@
 """Refusing impossible parameters, with the parameter's name."""
 
+from collections.abc import Sized
+from typing import Final
+
 from refold.events import PolicyError
 
+MOST: Final = (1 << 53) - 1
+"""The largest whole number that every reader of JSON takes as it is written."""
 
-def whole_number(field: str, value: object, least: int, most: int | None = None) -> None:
+
+def whole_number(field: str, value: object, least: int, most: int = MOST) -> None:
     """Raises PolicyError where `value` is no integer, or lies outside of `least` to `most`."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= least and (most is None or value <= most):
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return
-    allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
+    large = isinstance(value, int) and value > MOST
+    allowed = f"from {least} to {most}" if large or most < MOST else f"of at least {least}"
     raise PolicyError(f"must be a whole number {allowed}, got {value!r}", field=field)
+
+
+def some(field: str, members: Sized, what: str) -> None:
+    """Raises PolicyError where there are no members, and so nothing could ever come of them."""
+    if not members:
+        raise PolicyError(f"is empty: name {what}", field=field)

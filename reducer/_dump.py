@@ -4,7 +4,7 @@ import json
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
-from pyrsistent import PVector, pvector
+from pyrsistent import PSet, PVector, pset, pvector
 
 from refold.events import PolicyError
 from refold.reducer._reducer import Reducer
@@ -41,6 +41,8 @@ def _plain(struct: msgspec.Struct) -> dict[str, Any]:
         value = getattr(struct, name)
         if isinstance(value, Rows) or type(value) is type(pvector()):
             value = list(value)
+        elif isinstance(value, PSet):
+            value = sorted(value)
         facts[name] = [_plain(part) for part in value] if name == "parts" else value
     return facts
 
@@ -54,7 +56,9 @@ def _typed(kind: type[msgspec.Struct], facts: dict[str, Any]) -> dict[str, Any]:
             typed[name] = None if facts[name] is None else Rows.of(msgspec.convert(facts[name], list[int]))
             continue
         origin = get_origin(hint)
-        if origin in (Rows, PVector):
+        if origin is PSet:
+            typed[name] = pset(msgspec.convert(facts[name], list[get_args(hint)[0]]))  # type: ignore[misc]
+        elif origin in (Rows, PVector):
             items = msgspec.convert(facts[name], list[get_args(hint)[0]])  # type: ignore[misc]
             typed[name] = Rows.of(items) if origin is Rows else pvector(items)
         else:

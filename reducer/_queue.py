@@ -14,7 +14,7 @@ from refold.reducer import _weights as weights
 from refold.reducer._measure import Meter
 from refold.reducer._policy import Part
 from refold.reducer._view import Counters, Entry, Latch, Node, PartState, State
-from refold.reducer.ripe import reading, stamp
+from refold.reducer.ripe import passes, reading, stamp
 from refold.reducer.which import code_points
 
 
@@ -51,8 +51,11 @@ def admit(state: State, parts: tuple[Part, ...], meter: Meter, slot: int, node: 
         if node.cut_by >= index or not part.when.admits(now) or is_frozen(now, node) or part.which.refuses(node):
             continue
         cut = cut_content(part, meter, node)
-        if cut is None:
+        matter = part.which.matter(node)
+        if cut is None or matter in now.matters:
             continue
+        if matter is not None:
+            now.matters = now.matters.add(matter)
         places = places or [-1] * len(parts)
         gain = (node.tokens - cut[1], code_points(node.content) - code_points(cut[0]))
         heir_of = old.tickets[index] if old is not None and old.tickets else -1
@@ -152,14 +155,31 @@ def _move_boundary(state: State, index: int, part: Part) -> None:
 
 def open_latch(state: State, parts: tuple[Part, ...], index: int, latch: Latch) -> None:
     """Open a part's latch: what stands on the surface is frozen, so its candidates leave the queue."""
-    now = state.parts[index]
-    now.latch = latch
+    state.parts[index].latch = latch
+    _dismiss(state, index)
+
+
+def pass_by(state: State, parts: tuple[Part, ...]) -> None:
+    """The model is sent what stands: candidates whose time that was leave the queue, as if they had never come."""
+    for index, part in enumerate(parts):
+        if passes(part.ripe):
+            for node in _dismiss(state, index):
+                matter = part.which.matter(node)
+                if matter is not None:
+                    state.parts[index].matters = state.parts[index].matters.discard(matter)
+
+
+def _dismiss(state: State, index: int) -> list[Node]:
+    """Take every candidate out of a part's queue; they stay on the surface. Gives them."""
+    now, gone = state.parts[index], []
     for place in range(now.head, now.end):
         node = holder(state, index, place)
         if node is not None:
             _count(now, place, -1)
-            gone = (*node.tickets[:index], -1, *node.tickets[index + 1 :])
-            state.slots.set(now.entries[place].slot, replace(node, tickets=gone))
+            tickets = (*node.tickets[:index], -1, *node.tickets[index + 1 :])
+            state.slots.set(now.entries[place].slot, replace(node, tickets=tickets))
+            gone.append(node)
+    return gone
 
 
 def sample(state: State, parts: tuple[Part, ...]) -> None:

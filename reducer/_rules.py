@@ -90,6 +90,8 @@ def step_start(reducer: Rules, state: State, event: StepStart) -> None:
         state.step_time = event.time
     state.step_open = state.turn_has_step = True
     state.overflow = False
+    queue.pass_by(state, reducer.policy.parts)
+    queue.trim(state)
     queue.ripen(state, reducer.policy.parts)
 
 
@@ -220,6 +222,8 @@ def result(reducer: Rules, state: State, event: ToolResult) -> None:
         return
     answered = _answered_call(state, event)
     state.results += 1
+    turn, step, place = state.newest
+    state.newest = event.turn, event.step, place + 1 if (turn, step) == (event.turn, event.step) else 1
     node = Node(
         event.seq,
         event,
@@ -229,6 +233,7 @@ def result(reducer: Rules, state: State, event: ToolResult) -> None:
         answered.name,
         answered.arguments,
         opens_turn=answered.opens_turn,
+        place=state.newest[2],
     )
     parts = reducer.policy.parts
     surface.append(state, queue.admit(state, parts, reducer.meter, len(state.slots), node, None))
@@ -252,6 +257,7 @@ def _rewrite(reducer: Rules, state: State, event: ToolResult, tokens: int) -> No
         hand,
         freed=freed,
         opens_turn=old.opens_turn,
+        place=old.place,
     )
     _stand(reducer, state, slot, old, node)
     state.replace_generation += 1
@@ -328,6 +334,7 @@ def cut(reducer: Rules, state: State, operation: Operation) -> None:
         old.freed + saved,
         old.ghost + saved,
         old.opens_turn,
+        old.place,
     )
     _stand(reducer, state, slot, old, node)
 

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import field
 from msgspec.structs import astuple
-from pyrsistent import PVector, pvector
+from pyrsistent import PSet, PVector, pset, pvector
 
 from refold.events import (
     AssistantChunks,
@@ -27,7 +27,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     these bytes were born, so the model has been sent them `view.steps - node.steps` times. `cut_by` is the part of
     the policy whose cut this is, -1 for none; `tickets` are its places in the parts' queues, -1 for none. `freed`
     is what the policy's cuts took from the original, in tokens; `ghost` the part of that which is in no log yet.
-    `opens_turn` marks the answer to the first call of a turn.
+    `opens_turn` marks the answer to the first call of a turn; `place` counts the results of a step from 1.
     """
 
     seq: int
@@ -43,6 +43,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     freed: int = 0
     ghost: int = 0
     opens_turn: bool = False
+    place: int = 0
 
     @property
     def content(self) -> tuple[Block, ...]:
@@ -82,7 +83,8 @@ class PartState(msgspec.Struct, gc=False):
     Of `end` entries those before `boundary` are ripe, `since[i]` being the step count at which entry i ripened; those
     before `head` are gone. The sums run over the live ripe entries: `gain` in tokens, `moment` = sum of gain x since,
     `ripe` their number; over all live ones `live` is the number and `chars` the code points their cuts would take.
-    `span` is the newest span with a candidate; `samples` the odometers as they stood at the last turn/starts.
+    `span` is the newest span with a candidate; `samples` the odometers as they stood at the last turn/starts;
+    `matters` what the candidates that came so far, and were not passed by, are about.
     """
 
     latch: Latch | None = None
@@ -102,6 +104,7 @@ class PartState(msgspec.Struct, gc=False):
     span: int = -1
     samples: tuple[Counters, ...] = ()
     weights: Rows[int] | None = None
+    matters: PSet[str] = pset()
 
 
 class Header(msgspec.Struct, frozen=True, gc=False):
@@ -141,12 +144,13 @@ class State(msgspec.Struct):
     fingerprint: str
     position: int = 0
     time: int = 0
-    # clock
+    # clock; `newest` is turn, step and place of the newest result
     turn: int = 0
     step: int = 0
     steps: int = 0
     turns: int = 0
     results: int = 0
+    newest: tuple[int, int, int] = (-1, -1, 0)
     boundary: int = -1
     turn_open: bool = False
     step_open: bool = False

@@ -16,6 +16,10 @@ from refold.reducer.how import MARKER
 
 Category = Literal["reasoning", "tool_result", "tool_arguments", "assistant_text"]
 
+CATEGORIES: tuple[Category, ...] = ("reasoning", "tool_result", "tool_arguments", "assistant_text")
+
+_LONE = re.compile("[\ud800-\udfff]")
+
 OWN_VOICE: frozenset[Category] = frozenset(("reasoning", "assistant_text"))
 
 
@@ -107,7 +111,9 @@ class Drop(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 class Inline(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Python's regular expression: its first match, or `every` one, is replaced, by default deleted.
 
-    In the model's own voice it may only delete. Raises PolicyError for a pattern or replacement that is none.
+    In the model's own voice it may only delete. Raises PolicyError for a pattern or replacement that is none. A pattern
+    that can match one text in very many ways, like `(a+)+$`, may take longer than anyone waits: no clock stops it here,
+    and possessive repeats, `(?:a++)++$`, do not have that fault.
     """
 
     pattern: str
@@ -116,10 +122,15 @@ class Inline(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     revision: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        for field, value in (("pattern", self.pattern), ("replacement", self.replacement)):
+            if not isinstance(value, str):
+                raise PolicyError(f"must be a text, got {value!r}", field=f"Inline.{field}")
         try:
             re.compile(self.pattern).sub(self.replacement, "")
-        except (re.error, IndexError) as error:
-            raise PolicyError(f"{self.pattern!r} with {self.replacement!r}: {error}", field="Inline.pattern") from None
+        except (re.error, IndexError, OverflowError, RecursionError) as error:
+            raise PolicyError(
+                f"{self.pattern[:80]!r} with {self.replacement[:80]!r}: {error}", field="Inline.pattern"
+            ) from None
 
     def shaped(self, text: str, about: About) -> str | None:
         return re.sub(self.pattern, self.replacement, text, count=0 if self.every else 1)
@@ -135,17 +146,34 @@ def run(ops: tuple[Op, ...], text: str, about: About) -> tuple[str | None, list[
         try:
             new = op.shaped(text, about)
         except Exception as error:  # a host's own code may raise anything; its text then stays as it was
-            failures.append(f"operation {place} ({type(op).__name__}): {type(error).__name__}: {error}")
+            failures.append(f"operation {place} ({type(op).__name__}): {_said(error)}")
             continue
         if new is None:
             return None, failures
-        if not isinstance(new, str):
-            failures.append(f"operation {place} ({type(op).__name__}): gave {type(new).__name__}, not a text or None")
-        elif about.category in OWN_VOICE and not is_subsequence(new, text):
-            failures.append(f"operation {place} ({type(op).__name__}): puts text into the model's own voice")
+        wrong = _wrong(new, text, about)
+        if wrong:
+            failures.append(f"operation {place} ({type(op).__name__}): {wrong}")
         else:
             text = new
     return text, failures
+
+
+def _wrong(new: object, text: str, about: About) -> str:
+    """Why what an operation gave cannot stand there, "" where it can."""
+    if type(new) is not str:  # a subclass may read otherwise than it is written
+        return f"gave {type(new).__name__}, not a text or None"
+    if about.category in OWN_VOICE and not is_subsequence(new, text):
+        return "puts text into the model's own voice"
+    if not set(_LONE.findall(new)) <= set(_LONE.findall(text)):
+        return "puts in a lone surrogate, which no provider takes"
+    return ""
+
+
+def _said(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # it cannot even be printed
+        return type(error).__name__
 
 
 def is_subsequence(shaped: str, original: str) -> bool:

@@ -4,7 +4,7 @@ import msgspec
 
 from refold.events import PolicyError
 from refold.reducer._checks import whole_number
-from refold.reducer._wire_ops import OWN_VOICE, Category, Inline, OpRule
+from refold.reducer._wire_ops import CATEGORIES, OWN_VOICE, Category, Inline, OpRule
 
 
 class Chain(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
@@ -38,6 +38,9 @@ class Shaping(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True)
 
     def __post_init__(self) -> None:
         whole_number("keep_spans", self.keep_spans, 0)
+        for category in CATEGORIES:
+            if not isinstance(self.chain(category), Chain):
+                raise PolicyError(f"must be a Chain of operations, got {self.chain(category)!r}", field=category)
         for category in sorted(OWN_VOICE):
             if any(isinstance(op, Inline) and op.replacement for op in self.chain(category).ops):
                 raise PolicyError(

@@ -1,7 +1,7 @@
 """How: what stands in a result's place?
 
-A member may read the node's content, tool, arguments, turn, step and call id; never seq, position or time, or the
-same cut would have other bytes when it is committed than when it is derived.
+A member may read the node's content, tool, arguments, turn, step, place and call id; never seq, position or time, or
+the same cut would have other bytes when it is committed than when it is derived.
 """
 
 from fnmatch import fnmatchcase
@@ -10,8 +10,9 @@ from typing import ClassVar, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from refold.events import Block, PolicyError, Text
+from refold.events import Block, PolicyError, Text, ToolResult
 from refold.reducer._checks import whole_number
+from refold.reducer._receipt import Lang, Origin, plain_text, receipt, size_of
 from refold.reducer._summaries import CLEARED, SUMMARIZERS, fallback, sanitized, told
 from refold.reducer._view import Node
 from refold.reducer.which import code_points
@@ -138,4 +139,29 @@ class Summary(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True)
         return (Text(sanitized(SUMMARIZERS[name](facts)) or fallback(facts)),)
 
 
-HowRule = HeadTail | Drop | Placeholder | Summary
+class Receipt(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """What admission logs instead of a long text: what ran, how much came back, the file that holds it, a preview.
+
+    At most `preview_bytes` UTF-8 bytes of it are shown; `root` is put before the file's name, "" for nothing. A result
+    that is not text alone, or that the receipt would not make shorter in UTF-8 bytes, is left.
+    """
+
+    preview_bytes: int = 300
+    lang: Lang = "zh"
+    root: str = ""
+    revision: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        whole_number("preview_bytes", self.preview_bytes, 0)
+
+    def content(self, node: Node) -> tuple[Block, ...] | None:
+        message = node.message
+        text = plain_text(node.content)
+        if text is None or not isinstance(message, ToolResult):
+            return None
+        origin = Origin(message.turn, message.step, node.place, node.tool, message.call_id, node.arguments)
+        shown = receipt(origin, text, root=self.root or None, lang=self.lang, preview_bytes=self.preview_bytes)
+        return (Text(shown),) if size_of(shown) < size_of(text) else None
+
+
+HowRule = HeadTail | Drop | Placeholder | Summary | Receipt

@@ -7,10 +7,10 @@ from typing import Literal
 from refold.events import PolicyError
 from refold.reducer._checks import whole_number
 from refold.reducer._policy import Part, Policy
-from refold.reducer.how import MARKER, HeadTail, Placeholder, Summary
-from refold.reducer.ripe import AnyRipe, KeepSpans, Now, Turns, Views
+from refold.reducer.how import MARKER, HeadTail, Placeholder, Receipt, Summary
+from refold.reducer.ripe import AnyRipe, KeepSpans, Now, Turns, Unseen, Views
 from refold.reducer.when import Always, Debt, Latch, Most, OnOverflow, Pressure
-from refold.reducer.which import Which
+from refold.reducer.which import Admissible, Which
 
 KEEP3_TOOLS = (
     "read",
@@ -103,6 +103,21 @@ def overclock(lang: Literal["zh", "en"] = "zh", exact: bool = False) -> Policy:
     return Policy("overclock", (Part("overclock", Always(), which, ripe, how, exact, _GROWS if exact else ()),))
 
 
+def admission(
+    over_bytes: int = 1024, preview_bytes: int = 300, lang: Literal["zh", "en"] = "zh", root: str = "", cwd: str = "/"
+) -> Policy:
+    """Receipts: what `refold.archive.admit` would have logged, played on results that the model has not seen yet.
+
+    A text of more than `over_bytes` UTF-8 bytes becomes a receipt that shows `preview_bytes` of it and names the file
+    under `root` that holds it; what the model has been sent whole stays whole, so no prompt is ever rewritten. A
+    receipt that is shorter, but would cost as many tokens, is not made. Numbers and rules: dsh-clear-tool-results 0.8.
+    Raises PolicyError.
+    """
+    which, how = Admissible(over_bytes, cwd=cwd), Receipt(preview_bytes, lang, root)
+    broken = (("order", "a receipt's file is numbered, and a file's first read is cut, as results arrive"),)
+    return Policy("admission", (Part("admission", Always(), which, Unseen(), how, broken=broken),))
+
+
 PRESERVED = ("spawn_subagent", "diagnose", "memo_*", "ask_user")
 
 
@@ -123,7 +138,8 @@ def microcompact_neocode(retain: int = 6, established: bool = True) -> Policy:
     """NeoCode's micro-compact as its code stands (a5b9f731), summaries that grow included.
 
     `retain` below 1 means 6, as there. Where the task is not `established` nothing is summarised. Its trim to the
-    newest 24 spans takes whole messages away, which no log allows: see `refold.reducer.wire.NEOCODE_TRIM`.
+    newest 24 spans takes whole messages away, which no log allows: see `refold.reducer.wire.NEOCODE_TRIM`. The
+    protected tail is the running turn, where NeoCode's begins with the last user message, within a turn or without one.
     """
     deny = (*PRESERVED, "codebase_read")
     which = Which(("?*",), deny, pins=_PINS, pin_tools=_PIN_TOOLS, any_case=True, needs_id=True)
@@ -145,7 +161,8 @@ def debt(
     line that says what ran and how much came back.
     """
     whole_number("keep", keep, 1)
-    part = Part("debt", Debt(read, write, idle_seconds), Which(tools), Views(keep), Summary(_BY_TOOL))
+    broken = (("order", "what stands behind the first candidate depends on which of a step's results came first"),)
+    part = Part("debt", Debt(read, write, idle_seconds), Which(tools), Views(keep), Summary(_BY_TOOL), broken=broken)
     return Policy("debt", (part,))
 
 
@@ -233,6 +250,7 @@ PRESETS: MappingProxyType[str, Callable[..., Policy]] = MappingProxyType(
         "pruner": pruner,
         "round": round_,
         "overclock": overclock,
+        "admission": admission,
         "microcompact": microcompact,
         "microcompact-neocode": microcompact_neocode,
         "debt": debt,

@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 
 import msgspec
 
+from refold.events import PolicyError
 from refold.reducer._checks import whole_number
 from refold.reducer._view import Counters
 
@@ -110,6 +111,18 @@ class Now(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
         return True
 
 
+class Unseen(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """Before the model has seen it, or never: what a step/start finds uncut is no candidate any more."""
+
+    revision: ClassVar[int] = 1
+
+    def odometers(self) -> tuple[Odometer, ...]:
+        return ()
+
+    def reached(self, advances: tuple[int, ...]) -> bool:
+        return True
+
+
 class AllRipe(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Ripe when every part is."""
 
@@ -136,7 +149,18 @@ class AnyRipe(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True)
         return any(_each(self.parts, advances))
 
 
-RipeRule = Views | Turns | KeepLast | KeepResults | KeepTokens | KeepSpans | Now | AllRipe | AnyRipe
+RipeRule = Views | Turns | KeepLast | KeepResults | KeepTokens | KeepSpans | Now | Unseen | AllRipe | AnyRipe
+
+
+def passes(ripe: object) -> bool:
+    """Does a candidate's time pass once the model has seen it? Raises PolicyError for `Unseen` joined by `|`: what is
+    ripe would then be no prefix of the queue."""
+    if isinstance(ripe, Unseen):
+        return True
+    found = any(passes(part) for part in getattr(ripe, "parts", ()))
+    if found and isinstance(ripe, AnyRipe):
+        raise PolicyError("Unseen joins others with & alone; give it a part of its own instead", field="ripe")
+    return found
 
 
 def _each(parts: "tuple[RipeRule, ...]", advances: tuple[int, ...]) -> list[bool]:

@@ -1,12 +1,14 @@
 """Which: may this tool result ever be cut?"""
 
 from fnmatch import fnmatchcase
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol
 
 import msgspec
 
 from refold.events import Block, Text, ToolResult
 from refold.reducer._checks import whole_number
+from refold.reducer._reads import in_archive, read_path
+from refold.reducer._receipt import RECALL_TOOL, plain_text, size_of
 from refold.reducer._summaries import told
 from refold.reducer._view import Node
 
@@ -20,6 +22,16 @@ def code_points(content: tuple[Block, ...]) -> int:
         if type(block) is Text:
             total += len(block.text)
     return total
+
+
+class WhichOf(Protocol):
+    """Which results may be cut: `refuses` by what never changes about a node, `matter` names what it is about.
+
+    Of the results about one matter only the first candidate may be cut; None is about nothing in particular.
+    """
+
+    def refuses(self, node: Node) -> Refusal | None: ...
+    def matter(self, node: Node) -> str | None: ...
 
 
 class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
@@ -67,12 +79,56 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
             return "pinned"
         return None
 
+    def matter(self, node: Node) -> None:
+        return None
+
     def _is_pinned(self, node: Node) -> bool:
         facts = told(node)
         paths = (values.get(name) for values in (facts.metadata, facts.arguments) for name in _PATHS)
         names = (path.replace("\\", "/").rpartition("/")[2] for path in paths if isinstance(path, str))
         return any(_matches(name, self.pins) for name in names)
 
+
+class Admissible(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """Results that admission may put on disk: more than `over_bytes` UTF-8 bytes of nothing but text, as first logged.
+
+    Errors stay, and what the tools in `deny` (globs) gave. So does what `read` gave of a file in an archive of
+    originals, and of a file that was read before and cut then: asked for again, it is meant. `cwd` is where relative
+    paths start. The rules are those of dsh-clear-tool-results 0.8.
+    """
+
+    over_bytes: int = 1024
+    tools: tuple[str, ...] = ("*",)
+    deny: tuple[str, ...] = (RECALL_TOOL,)
+    cwd: str = "/"
+    revision: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        whole_number("over_bytes", self.over_bytes, 0)
+
+    def refuses(self, node: Node) -> Refusal | None:
+        """Why the node may never be cut, None where it may."""
+        message = node.message
+        if not isinstance(message, ToolResult):
+            return "tool"
+        text = plain_text(message.content)
+        if text is None or size_of(text) <= self.over_bytes:
+            return "small"
+        if message.is_error:
+            return "error"
+        if node.rewritten:
+            return "rewritten"
+        if not _matches(node.tool, self.tools) or _matches(node.tool, self.deny):
+            return "tool"
+        path = self.matter(node)
+        return "pinned" if path is not None and in_archive(path) else None
+
+    def matter(self, node: Node) -> str | None:
+        """The path of the file that was read."""
+        return read_path(node.tool, node.arguments, self.cwd)
+
+
+WhichRule = Which | Admissible
 
 _PATHS = ("relative_path", "path", "source_path", "destination_path")
 

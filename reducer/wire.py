@@ -5,7 +5,8 @@ it is committed: `shape` is asked at each request. An entry is whole until a req
 (see `_wire_times`), and shaped, to the same bytes, in that one and in all that follow.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from refold.reducer._view import Message, Node, View
 from refold.reducer._wire_blocks import STUB, category_of, is_bound, is_signed, shaped
 from refold.reducer._wire_bound import WHOLE, Edit, Settled, settle
 from refold.reducer._wire_ops import (
+    CATEGORIES,
     About,
     Category,
     Drop,
@@ -74,8 +76,6 @@ __all__ = [
     "shape",
 ]
 
-CATEGORIES: tuple[Category, ...] = ("reasoning", "tool_result", "tool_arguments", "assistant_text")
-
 
 class Change(msgspec.Struct, frozen=True):
     """One shaped entry: block `index` of the content of message `seq`, and what stands for it (None: nothing)."""
@@ -118,12 +118,19 @@ class Shaped(msgspec.Struct, frozen=True):
     report: Report
 
 
-def shape(reducer: Reducer, view: View, shaping: Shaping, profile: Profile = NONE) -> Shaped:
+def shape(
+    reducer: Reducer,
+    view: View,
+    shaping: Shaping,
+    profile: Profile = NONE,
+    known: MutableMapping[Any, Any] | None = None,
+) -> Shaped:
     """The messages of the view's request as they are to be sent, and what was done to them.
 
     Ask when the request is made, the plan being in force: the decisions are those of the open step's request, or of the
-    next step's while none is open. Pure; O(messages alive, and the texts that are shaped). Raises PolicyError where the
-    profile refuses.
+    next step's while none is open. Pure; O(messages alive, and the texts that are shaped). `known` is a dict, empty at
+    first, that the host keeps from one request to the next: a text is then worked on once, and the answer is the same.
+    Raises PolicyError where the profile refuses.
     """
     messages = reducer.messages(view)
     if profile.bound in ("move", "refuse") and reducer.policy.parts:
@@ -133,12 +140,14 @@ def shape(reducer: Reducer, view: View, shaping: Shaping, profile: Profile = NON
             field="profile",
         )
     times = Times(view)
-    edits, failures = _edits(times, shaping, profile)
+    edits, failures = _edits(times, shaping, profile, {} if known is None else known)
     settled = settle(view, times.nodes, edits, profile, derived=reducer.mode != "commit")
     return _made(messages, times, settled, failures)
 
 
-def _edits(times: Times, shaping: Shaping, profile: Profile) -> tuple[dict[int, tuple[Edit, ...]], list[Failure]]:
+def _edits(
+    times: Times, shaping: Shaping, profile: Profile, known: MutableMapping[Any, Any]
+) -> tuple[dict[int, tuple[Edit, ...]], list[Failure]]:
     """By place, what the shaping asks for by the request at hand."""
     edits: dict[int, tuple[Edit, ...]] = {}
     failures: list[Failure] = []
@@ -153,9 +162,13 @@ def _edits(times: Times, shaping: Shaping, profile: Profile) -> tuple[dict[int, 
             if category is None or (when := due[category](place)) > times.now:
                 continue
             about = About(category, node.tool or getattr(block, "name", ""))
-            new, failed = shaped(block, shaping.chain(category).ops, about, profile)
+            ops = shaping.chain(category).ops
+            key = block, ops, about, profile.stub
+            if (done := known.get(key)) is None:
+                done = known[key] = shaped(block, ops, about, profile)
+            new, failed = done
             failures += (Failure(node.seq, index, category, reason) for reason in failed)
-            if new is not block:
+            if new != block:  # what is known may be of an equal block
                 found.append(Edit(index, when, category, block, new))
         if found:
             edits[place] = tuple(found)
@@ -242,13 +255,14 @@ class Originals(msgspec.Struct, frozen=True):
 
     def noted(self, report: Report) -> "Originals":
         """The table with the report's pairs."""
-        pairs = self.pairs
+        found: dict[Block, dict[Block, None]] = {}
         for change in report.changes:
-            if change.shaped is not None:
-                known = pairs.get(change.shaped, ())
-                if change.original not in known:
-                    pairs = pairs.set(change.shaped, (*known, change.original))
-        return Originals(pairs)
+            if change.shaped is None:
+                continue
+            if change.shaped not in found:
+                found[change.shaped] = dict.fromkeys(self.of(change.shaped))
+            found[change.shaped][change.original] = None
+        return Originals(self.pairs.update({shaped: tuple(originals) for shaped, originals in found.items()}))
 
     def of(self, shaped: Block) -> tuple[Block, ...]:
         """The originals that became this block, in the order in which they came up."""

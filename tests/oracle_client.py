@@ -1,4 +1,4 @@
-"""The official npm packages as a process: installed once into the checkout's cache, asked over JSON lines."""
+"""npm packages installed once into the checkout's cache, and the official ones as a process, asked over JSON lines."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 SCRIPT = Path(__file__).parent / "oracle"
-CACHE = Path(__file__).parents[1] / ".cache" / "oracle"
+CACHE = Path(__file__).parents[1] / ".cache"
 
 
 class Refusal(NamedTuple):
@@ -21,21 +21,22 @@ class Refusal(NamedTuple):
     at: int | None
 
 
-def install() -> Path:
-    """The folder with the packages of the lock file, installed if it is not there yet."""
-    lock = (SCRIPT / "package-lock.json").read_bytes()
-    folder = CACHE / hashlib.sha256(lock).hexdigest()[:16]
+def install(source: Path = SCRIPT) -> Path:
+    """The folder with the packages of the source's lock file, installed if it is not there yet."""
+    lock = (source / "package-lock.json").read_bytes()
+    cache = CACHE / source.name
+    folder = cache / hashlib.sha256(lock).hexdigest()[:16]
     if not folder.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(parents=True, exist_ok=True)
         # Built beside its place and renamed: a broken or a second, parallel install never passes for a whole one.
-        building = Path(tempfile.mkdtemp(dir=CACHE, prefix="installing-"))
+        building = Path(tempfile.mkdtemp(dir=cache, prefix="installing-"))
         try:
             for name in ("package.json", "package-lock.json", ".npmrc"):
-                shutil.copy(SCRIPT / name, building)
+                shutil.copy(source / name, building)
             command = ["npm", "ci", "--ignore-scripts"]
             done = subprocess.run(command, cwd=building, capture_output=True, text=True, timeout=300)
             if done.returncode:
-                raise RuntimeError(f"`{' '.join(command)}` of the official packages failed:\n{done.stderr.strip()}")
+                raise RuntimeError(f"`{' '.join(command)}` for {source.name} failed:\n{done.stderr.strip()}")
             if not folder.exists():
                 building.rename(folder)
         finally:

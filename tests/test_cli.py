@@ -2,15 +2,21 @@
 
 import hashlib
 import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from refold.cli import main
+from refold.reducer import presets
 
-EXAMPLE = Path(__file__).parents[1] / "examples/session.v4.jsonl.zstd"
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples/session.v4.jsonl.zstd"
 GATE = "keep3:gate=20000"
+PROCESS = [sys.executable, "-c", "from refold.cli import main; main()"]
 
 
 @pytest.fixture
@@ -158,6 +164,13 @@ def test_a_mistake_is_one_line_and_exit_code_2(refold, arguments, said):
     assert "Traceback" not in err
 
 
+def test_without_a_command_the_help_is_shown_as_it_is_written(refold):
+    code, out, err = refold()
+
+    assert (code, out) == (2, "")
+    assert "\nCommands:\n  apply " in err
+
+
 def test_a_policy_file_with_a_misspelled_field_is_refused(refold, tmp_path):
     path = tmp_path / "p.json"
     path.write_text('{"type":"Policy","name":"p","parts":[],"prats":[]}')
@@ -169,11 +182,152 @@ def test_a_policy_file_with_a_misspelled_field_is_refused(refold, tmp_path):
 
 
 def test_a_policy_file_does_what_the_preset_does(refold, tmp_path):
-    import msgspec
-
-    from refold.reducer import presets
-
     path = tmp_path / "p.json"
     path.write_bytes(msgspec.json.encode(presets.keep3(gate=20_000)))
 
     assert told(refold, "plan", EXAMPLE, "--policy", path) == told(refold, "plan", EXAMPLE, "--policy", GATE)
+
+
+LATCH, TOOLS, RIPE = (("parts", 0, name) for name in ("when", "which", "ripe"))
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "said"),
+    [
+        ((*LATCH, "tokens"), -1, "Latch.tokens: must be a whole number of at least 0, got -1"),
+        ((*LATCH, "tokens"), 10**23, "Latch.tokens: must be a whole number from 0 to 9007199254740991, got 1000"),
+        ((*RIPE, "n"), 0, "Views.n: must be a whole number of at least 1, got 0"),
+        ((*RIPE, "n"), 1.5, "Expected `int`, got `float` - at `$.parts[0].ripe.n`"),
+        (RIPE, {"type": "AnyRipe", "parts": []}, "ripe.parts: is empty: name at least one member"),
+        (LATCH, {"type": "Least", "parts": [{"type": "Most", "parts": []}]}, "when.parts: is empty"),
+        ((*TOOLS, "tools"), [], 'which.tools: is empty: name the tools whose results may be cut; "*" is any'),
+    ],
+)
+def test_a_policy_file_that_cannot_be_is_refused_by_file_and_field(refold, tmp_path, where, value, said):
+    policy = msgspec.to_builtins(presets.keep3())
+    place = policy
+    for step in where[:-1]:
+        place = place[step]
+    place[where[-1]] = value
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(policy))
+
+    code, out, err = refold("view", EXAMPLE, "--policy", path)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"refold: policy: {path}: {said}")
+
+
+@pytest.mark.parametrize("depth", [400, 100_000])
+def test_a_policy_file_nested_without_end_is_refused(refold, tmp_path, depth):
+    policy = msgspec.to_builtins(presets.keep3())
+    policy["parts"][0]["when"] = "WHEN"
+    when = '{"type":"Least","parts":[' * depth + '{"type":"Always"}' + "]}" * depth
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(policy).replace('"WHEN"', when))
+
+    assert refold("view", EXAMPLE, "--policy", path) == (2, "", f"refold: policy: {path}: is nested too deeply\n")
+
+
+def test_the_policy_without_parts_can_stand_in_a_file(refold, tmp_path):
+    path = tmp_path / "none.json"
+    path.write_bytes(msgspec.json.encode(presets.none()))
+
+    assert told(refold, "plan", EXAMPLE, "--policy", path)["operations"] == []
+
+
+@pytest.mark.parametrize("command", ["view", "plan", "messages", "replay", "recall", "audit"])
+def test_every_command_that_reads_one_session_lets_its_format_and_its_id_be_said(refold, command):
+    code, out, err = refold(command, EXAMPLE, "--format", "codex")
+    assert (code, out) == (2, "")
+    assert "it looks like dsh" in err
+
+    code, out, err = refold(command, EXAMPLE, "--session", "nobody")
+    assert (code, out) == (2, "")
+    assert "has no session 'nobody'; it is s-one" in err
+
+
+# standard output
+
+
+def shell(line):
+    command = " ".join(f"'{word}'" for word in PROCESS)
+    ended = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {line.replace('refold', command, 1)}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize("command", [f"view {EXAMPLE}", f"messages {EXAMPLE} --json", f"recall {EXAMPLE}", "--help"])
+def test_a_reader_that_leaves_early_ends_the_command_without_a_word(command):
+    assert shell(f"refold {command} | true") == (0, "", "")
+
+
+def test_a_reader_that_leaves_early_does_not_turn_a_no_into_a_yes():
+    log = ROOT / "tests/data/formats/claude_code_microcompaction.jsonl"
+    code, _, err = shell(f"refold audit {log} --fail-on 'rewritten>0' | true")
+
+    assert code == 1
+    assert err.endswith(f"refold: {log}: beyond rewritten>0\n")
+
+
+@pytest.mark.parametrize("command", [f"view {EXAMPLE}", f"view {EXAMPLE} --json", f"apply {EXAMPLE} -o -", "--version"])
+def test_standard_output_that_takes_no_more_is_named(command):
+    code, _, err = shell(f"refold {command} > /dev/full")
+
+    assert code == 2
+    assert err.endswith("refold: standard output: No space left on device\n")
+    assert "Traceback" not in err
+
+
+def test_closed_standard_streams_are_named():
+    assert shell(f"refold view {EXAMPLE} >&-") == (
+        2,
+        "",
+        "refold: standard output: closed, and the answer is printed there\n",
+    )
+    assert shell("refold serve <&-") == (2, "", "refold: standard input is closed, and requests come from there\n")
+    assert shell("refold view - <&-") == (2, "", "refold: -: standard input is closed\n")
+
+
+# docs/json.md
+
+
+def keys(value):
+    """Of all objects within; but laws are named elsewhere, and blocks are those of `messages`."""
+    if isinstance(value, list):
+        return {key for item in value for key in keys(item)}
+    if not isinstance(value, dict):
+        return set()
+    within = (inner for key, inner in value.items() if key not in ("content", "laws"))
+    return value.keys() | {key for inner in within for key in keys(inner)}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("policies",),
+        ("view", EXAMPLE),
+        ("plan", EXAMPLE, "--policy", GATE),
+        ("messages", EXAMPLE),
+        ("apply", EXAMPLE, "-o", "OUT", "--policy", GATE),
+        ("replay", EXAMPLE),
+        ("recall", EXAMPLE),
+        ("recall", EXAMPLE, "--turn", "1"),
+        ("compare", EXAMPLE, "--policy", "overclock"),
+        ("audit", ROOT / "tests/data/formats/claude_code_microcompaction.jsonl"),
+        ("formats",),
+    ],
+    ids=lambda command: " ".join(map(str, command[::2])),
+)
+def test_every_key_of_the_json_is_documented(refold, tmp_path, command):
+    text = (ROOT / "docs/json.md").read_text()
+    about, section = text.partition("\n## ")[0], text.partition(f"\n## {command[0]}\n")[2].partition("\n## ")[0]
+    code, out, _ = refold(*[tmp_path / "out.zstd" if word == "OUT" else word for word in command], "--json")
+    printed = json.loads(out)
+    assert code == 0
+    known = set(re.findall(r'"(\w+)"', section)) | set(re.findall(r"`(\w+)`", about))
+    assert keys(printed) - known == set()

@@ -9,7 +9,7 @@ from tests.sessions import Script
 
 from refold.events import AssistantMessage, Envelope, Opaque, PolicyError, StepStart, Text, ToolUse
 from refold.reducer import Dsh, Message, Policy, Reducer, presets, results
-from refold.reducer._summaries import SUMMARIZERS, Told, fallback, sanitized
+from refold.reducer._summaries import SUMMARIZERS, Told
 from refold.reducer.how import Summary
 from refold.reducer.presets import microcompact, microcompact_neocode
 
@@ -152,6 +152,17 @@ def test_a_long_running_turn_is_protected_whole_until_the_user_speaks_again() ->
     assert sorted(session.shown(NEOCODE)) == [str(number) for number in range(7)]
 
 
+def test_the_protected_tail_is_the_running_turn_whoever_speaks_in_it() -> None:
+    """NeoCode's tail begins with the last user message; here a remark within a turn ends no protection."""
+    session = Session()
+    session.span(one("bash", LONG, name="old"))
+    session.span(one("bash", LONG, name="newer"))
+    session.user("and hurry")
+    session.span(one("bash", LONG, name="tail"))
+
+    assert session.shown(RETAIN_1) == {}
+
+
 def test_n3_preserved_failed_orphaned_cleared_and_empty_results_stay() -> None:
     session = Session()
     session.span(one("ask_user", LONG), one("filesystem_edit", LONG, error=True))
@@ -242,15 +253,28 @@ def test_n9_copies_and_moves_of_pinned_files_stay() -> None:
 
 
 @pytest.mark.parametrize("said", ["", "\x01\x1f\x7f \n\t"])
-def test_n10_a_summariser_with_nothing_to_say_gives_way_to_tool_and_size(said: str) -> None:
-    facts = Told("bash", "output", {}, {}, is_error=False)
+def test_n10_a_summariser_with_nothing_to_say_gives_way_to_tool_and_size(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert summarised_as(said, monkeypatch) == "[summary] bash lines=1 chars=6"
 
-    assert (sanitized(said) or fallback(facts)) == "[summary] bash lines=1 chars=6"
+
+def test_n11_a_summary_loses_its_control_characters_and_ends_after_200_code_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert summarised_as("\x02" + "x" * 250 + "\x7f", monkeypatch) == "x" * 200 + "..."
+    assert summarised_as("x" * 200, monkeypatch) == "x" * 200
+    assert summarised_as("a\tb\nc", monkeypatch) == "abc"
 
 
-def test_n11_a_summary_loses_its_control_characters_and_ends_after_200_code_points() -> None:
-    assert sanitized("\x02" + "x" * 250 + "\x7f") == "x" * 200 + "..."
-    assert sanitized("a\tb\nc") == "abc"
+def summarised_as(said: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the next request shows for an old result whose summariser says this."""
+    monkeypatch.setattr("refold.reducer.how.SUMMARIZERS", {**SUMMARIZERS, "bash-neocode": lambda facts: said})
+    session = Session()
+    session.span(one("bash", "output", name="old"))
+    session.span(one("read", "newer"))
+    session.ask()
+    return session.shown(RETAIN_1)["old"]
 
 
 def test_n12_a_result_of_a_nameless_tool_gets_neocodes_words_where_a_policy_lets_it_be_cut() -> None:

@@ -13,7 +13,17 @@ SOURCES = [path.relative_to(ROOT).as_posix() for room in ("events", "reducer") f
 PURE = {
     *("abc", "base64", "bisect", "collections", "collections.abc", "copy", "dataclasses", "enum", "fnmatch"),
     *("functools", "hashlib", "heapq", "itertools", "json", "lzma", "math", "operator", "re", "string", "types"),
-    *("typing", "msgspec", "msgspec.structs", "pyrsistent", "pyrsistent.typing", "tiktoken", "zstandard"),
+    *(
+        "ntpath",
+        "posixpath",
+        "typing",
+        "msgspec",
+        "msgspec.structs",
+        "pyrsistent",
+        "pyrsistent.typing",
+        "tiktoken",
+        "zstandard",
+    ),
 }
 EXCEPTIONS = {
     # The vocabulary is part of the package: always the same bytes.

@@ -200,6 +200,7 @@ def test_a_bad_batch_changes_nothing_and_its_reply_names_the_row() -> None:
     host.ok("events", session="s", rows=rows[:3])
     bad: list[tuple[list[Json], str, int, str]] = [
         (rows[4:6], "log", 3, "seq 4 where 3 must follow"),
+        (rows[2:4], "log", 3, "seq 2 where 3 must follow"),
         ([rows[3], row("tool/result", 4, {})], "log", 4, "tool/result"),
         ([rows[3], {"type": "tool/result"}], "log", 4, "seq None where 4 must follow"),
         ([rows[3], row("no/such", 4, {}, surfaceOp="append")], "log", 4, "upgrade refold"),
@@ -264,6 +265,7 @@ def test_nothing_is_opened_before_a_policy_is_known() -> None:
 def test_a_bad_policy_is_refused_by_name_and_an_object_is_a_policy_too() -> None:
     assert "no preset 'keep4'" in Host().error("hello", protocol=1, policy="keep4")["message"]
     assert Host().error("hello", protocol=1, policy={"name": 4})["kind"] == "policy"
+    assert Host().error("hello", protocol=1, policy={"name": "mine", "parts": "\ud800"})["kind"] == "policy"
     assert Host().ok("hello", protocol=1, policy={"name": "mine"})["policy"] == "mine"
 
 
@@ -321,10 +323,46 @@ def test_the_process_answers_line_by_line_and_ends_with_its_input() -> None:
     ]
     sent = [line(request) for request in requests]
     sent.insert(3, b"x" * 20_000 + b"\n")
+    sent.append(b'{"op":"status","sess')  # the host dies here
     command = [refold, "serve", "--max-line", "10000"]
     done = subprocess.run(command, input=b"".join(sent), capture_output=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
     replies = [json.loads(reply) for reply in done.stdout.splitlines()]
-    assert [reply["id"] for reply in replies] == [0, 1, 2, None, 4]
+    assert [reply["id"] for reply in replies] == [0, 1, 2, None, 4, None]
     assert "longer than 10000 bytes" in replies[3]["error"]["message"]
     assert [operation["seq"] for operation in replies[4]["ok"]["operations"]] == [5]
+    assert "not JSON" in replies[5]["error"]["message"]
+
+
+def test_two_processes_with_the_same_session_know_nothing_of_each_other() -> None:
+    refold = Path(sys.executable).with_name("refold")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    one, other = (subprocess.Popen([refold, "serve"], **pipes) for _ in range(2))  # type: ignore[call-overload]
+
+    def ask(process: Any, request: Json) -> Json:
+        process.stdin.write(line(request))
+        process.stdin.flush()
+        reply: Json = json.loads(process.stdout.readline())
+        return reply
+
+    with one, other:
+        for process in (one, other):
+            ask(process, {"op": "hello", "protocol": 1, "policy": SMALL})
+            ask(process, {"op": "open", "session": "s", "version": 4})
+        ask(one, {"op": "events", "session": "s", "rows": small(4)})
+        assert ask(other, {"op": "plan", "session": "s", "position": 11})["error"]["kind"] == "request"
+        ask(other, {"op": "events", "session": "s", "rows": small(4)})
+        plan = {"op": "plan", "session": "s", "position": 11}
+        assert ask(one, plan) == ask(other, plan)
+
+
+def test_what_a_policy_of_ones_own_prints_is_no_reply(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from refold import presets\nprint('loading')\npolicy = presets.keep3()\n", "utf-8"
+    )
+    refold = Path(sys.executable).with_name("refold")
+    hello = line({"op": "hello", "protocol": 1, "policy": "mine:policy"})
+    done = subprocess.run([refold, "serve"], input=hello, capture_output=True, timeout=60, cwd=tmp_path)
+    (reply,) = done.stdout.splitlines()
+    assert json.loads(reply)["ok"]["policy"] == "keep3"
+    assert done.stderr == b"loading\n"

@@ -132,10 +132,31 @@ def test_inline_replaces_the_first_match_or_every_one() -> None:
     assert Inline(r"(\w)=(\w)", r"\2").shaped("a=b c=d", RESULT) == "b c=d"
 
 
-@pytest.mark.parametrize(("pattern", "replacement"), [("(", ""), ("a", "\\9"), ("a", "\\g<x>")])
-def test_an_impossible_pattern_is_refused_when_it_is_made(pattern: str, replacement: str) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "replacement"),
+    [
+        ("(", ""),
+        ("a", "\\9"),
+        ("a", "\\g<x>"),
+        ("a{99999999999999999999}", ""),
+        ("(" * 5000 + ")" * 5000, ""),
+        (b"a", ""),
+    ],
+    ids=["open", "group", "named group", "repeats", "nested", "bytes"],
+)
+def test_an_impossible_pattern_is_refused_when_it_is_made(pattern: Any, replacement: str) -> None:
     with pytest.raises(PolicyError, match=r"Inline\.pattern"):
         Inline(pattern, replacement)
+
+
+def test_a_replacement_is_a_text() -> None:
+    with pytest.raises(PolicyError, match=r"Inline\.replacement: must be a text, got None"):
+        Inline("a", None)  # type: ignore[arg-type]
+
+
+def test_operations_without_their_chain_are_refused() -> None:
+    with pytest.raises(PolicyError, match=r"tool_result: must be a Chain of operations, got \(Drop\(\),\)"):
+        Shaping(tool_result=(Drop(),))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("category", ["reasoning", "assistant_text"])
@@ -221,6 +242,30 @@ class Inserts(msgspec.Struct, frozen=True):
         return f"[{about.category} of {len(text)}]"
 
 
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class RaisesWorse(msgspec.Struct, frozen=True):
+    def shaped(self, text: str, about: About) -> str | None:
+        raise Unspeakable
+
+
+class Quoted(str):
+    __slots__ = ()
+
+
+class GivesItsOwn(msgspec.Struct, frozen=True):
+    def shaped(self, text: str, about: About) -> str | None:
+        return Quoted(text[:3])
+
+
+class Tears(msgspec.Struct, frozen=True):
+    def shaped(self, text: str, about: About) -> str | None:
+        return text[:3] + "\ud83d"
+
+
 class FirstWord(msgspec.Struct, frozen=True):
     def shaped(self, text: str, about: About) -> str | None:
         return text.split(maxsplit=1)[0]
@@ -237,6 +282,30 @@ def test_a_hosts_own_operation_runs_and_one_that_fails_is_skipped_and_reported()
         Failure(seq, 0, "reasoning", "operation 1 (GivesBytes): gave bytes, not a text or None"),
         Failure(seq, 0, "reasoning", "operation 2 (Inserts): puts text into the model's own voice"),
     )
+
+
+@pytest.mark.parametrize(
+    ("operation", "reason"),
+    [
+        (RaisesWorse(), "operation 0 (RaisesWorse): Unspeakable"),
+        (GivesItsOwn(), "operation 0 (GivesItsOwn): gave Quoted, not a text or None"),
+        (Tears(), "operation 0 (Tears): puts in a lone surrogate, which no provider takes"),
+    ],
+)
+def test_what_no_provider_could_be_sent_is_skipped_and_reported(operation: Any, reason: str) -> None:
+    session, _ = talk(result="r" * 400)
+    shaped = session.shaped(only("tool_result", operation, Truncate(5)))
+
+    assert shaped.messages[2].content == (Text("rrrrr"),)
+    assert shaped.report.failures[0].reason == reason
+
+
+def test_a_lone_surrogate_that_the_log_holds_is_no_failure() -> None:
+    session, _ = talk(Reasoning("\ud83d" + THOUGHT))
+    shaped = session.shaped(only("reasoning", Truncate(3)))
+
+    assert shaped.messages[1].content[0] == Reasoning("\ud83dfi")
+    assert shaped.report.failures == ()
 
 
 def test_a_hosts_own_words_may_stand_in_a_tool_result() -> None:
@@ -264,6 +333,51 @@ def test_messages_and_blocks_that_are_not_touched_are_the_same_objects() -> None
         assert all(old is new for old, new in zip(before.content[1:], after.content[1:], strict=True))
 
 
+class Counted(msgspec.Struct, frozen=True):
+    """Notes each text that it is given."""
+
+    seen: list[str]
+
+    def shaped(self, text: str, about: About) -> str | None:
+        self.seen.append(text)
+        return text[:5]
+
+    def __hash__(self) -> int:
+        return id(self.seen)
+
+
+def test_a_host_that_keeps_what_is_known_has_each_text_worked_on_once_and_the_same_answers() -> None:
+    session, _ = talk(Reasoning(THOUGHT), turns=0)
+    known: dict[Any, Any] = {}
+    once, anew = Counted([]), Counted([])
+    for number in range(6):
+        session.answers(Reasoning(f"thought number {number}"))
+        session.ask()
+        reducer = Reducer(NO_POLICY, Dsh(4))
+        view = reducer.fold_all(reducer.start(), session.events)
+        shaped = shape(reducer, view, only("reasoning", once, GivesBytes(), after_views=1), NONE, known)
+        expected = shape(reducer, view, only("reasoning", anew, GivesBytes(), after_views=1))
+        assert shaped.messages == expected.messages
+        assert [failure.seq for failure in shaped.report.failures] == [each.seq for each in expected.report.failures]
+
+    assert once.seen == [THOUGHT, *(f"thought number {number}" for number in range(5))]
+    assert len(anew.seen) == 1 + 2 + 3 + 4 + 5 + 6
+
+
+def test_what_is_known_of_one_shaping_says_nothing_of_another() -> None:
+    session, seq = talk(Reasoning(THOUGHT))
+    reducer = Reducer(NO_POLICY, Dsh(4))
+    view, known = reducer.fold_all(reducer.start(), session.events), {}
+    for shaping, profile, left in (
+        (only("reasoning", Truncate(5)), NONE, Reasoning("first")),
+        (only("reasoning", Truncate(6)), NONE, Reasoning("first ")),
+        (only("reasoning", Drop()), DEEPSEEK, Reasoning(".")),
+        (only("reasoning", Drop()), NONE, ToolUse("call-3", "bash", "{}")),
+    ):
+        sent = shape(reducer, view, shaping, profile, known).messages
+        assert next(message.content[0] for message in sent if message.seq == seq) == left
+
+
 # arguments
 
 
@@ -281,6 +395,7 @@ def test_messages_and_blocks_that_are_not_touched_are_the_same_objects() -> None
         ('{"a":{"omitted_chars":99}}', None),
         (quoted("z", 40), '{"omitted_chars":40}'),
         ("[" + quoted("x", 18) + "," + quoted("y", 19) + "]", "[" + quoted("x", 18) + ',{"omitted_chars":19}]'),
+        ('{"n":' + "1" * 5000 + ',"a":' + quoted("x", 40) + "}", '{"n":' + "1" * 5000 + ',"a":{"omitted_chars":40}}'),
         ("{}", None),
         ("", None),
     ],
@@ -294,8 +409,13 @@ def test_a_value_is_kept_or_replaced_whole_and_all_else_keeps_its_bytes(argument
     assert shaped.report.failures == ()
 
 
-def test_arguments_that_are_no_json_stay_whole_and_are_reported() -> None:
-    session, seq = talk(arguments="*** Begin Patch\n" + "+" * 99)
+@pytest.mark.parametrize(
+    "arguments",
+    ["*** Begin Patch\n" + "+" * 99, '{"a":NaN,"b":' + quoted("x", 40) + "}", '{"a":' + quoted("x", 40), "[" * 99_999],
+    ids=["patch", "NaN", "cut off", "nested"],
+)
+def test_arguments_that_are_no_json_stay_whole_and_are_reported(arguments: str) -> None:
+    session, seq = talk(arguments=arguments)
     shaped = session.shaped(only("tool_arguments", Drop()))
 
     assert Failure(seq, 0, "tool_arguments", "the arguments are no JSON") in shaped.report.failures

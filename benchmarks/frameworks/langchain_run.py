@@ -1,6 +1,7 @@
 """The session in LangChain."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from frameworks.session import DONE, POLICIES, Sent, asked, content, history, prompt
@@ -24,10 +25,10 @@ class Timed(AgentMiddleware):
         self.inner, self.sent = inner, list[Sent]()
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
-        started = time.perf_counter()
+        started = time.process_time()
 
         def ask(shaped: Any) -> Any:
-            seconds = time.perf_counter() - started
+            seconds = time.process_time() - started
             self.sent.append(Sent(list(map(text, shaped.messages)), seconds))
             return handler(shaped)
 
@@ -52,9 +53,9 @@ def read_file(number: int) -> str:
     return content(number)
 
 
-def run(contender: str, before: int, turns: int) -> list[Sent]:
+def run(make: Callable[[], Any], before: int, turns: int) -> list[Sent]:
     """The model calls of so many turns, behind the history of those before."""
-    timed = Timed(CONTENDERS[contender]())
+    timed = Timed(make())
     messages: list[BaseMessage] = [native(*said) for said in history(before)]
     for turn in range(before, before + turns):
         model = Model(messages=iter([*map(call, asked(turn)), AIMessage(DONE)]))

@@ -1,6 +1,7 @@
 """The session in the OpenAI Agents SDK."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
@@ -23,9 +24,9 @@ class Timed:
         self.inner, self.sent = inner, list[Sent]()
 
     def __call__(self, data: CallModelData[Any]) -> ModelInputData:
-        started = time.perf_counter()
+        started = time.process_time()
         shaped: ModelInputData = self.inner(data)
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
         self.sent.append(Sent(list(map(text, shaped.input)), seconds))
         return shaped
 
@@ -58,9 +59,9 @@ def call(number: int) -> Any:
     return function_call("read_file", {"number": number}, call_id=f"call-{number}")
 
 
-def run(contender: str, before: int, turns: int) -> list[Sent]:
+def run(make: Callable[[], Any], before: int, turns: int) -> list[Sent]:
     """The model calls of so many turns, behind the history of those before."""
-    timed = Timed(CONTENDERS[contender]())
+    timed = Timed(make())
     config = RunConfig(call_model_input_filter=timed, tracing_disabled=True)
     items: list[Any] = [native(*said) for said in history(before)]
     for turn in range(before, before + turns):

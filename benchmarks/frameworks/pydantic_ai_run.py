@@ -1,6 +1,7 @@
 """The session in pydantic-ai, with the harness's capabilities."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -26,9 +27,9 @@ class Timed(AbstractCapability[Any]):
         self.inner, self.sent = inner, list[Sent]()
 
     async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
-        started = time.perf_counter()
+        started = time.process_time()
         shaped = await self.inner.before_model_request(ctx, request_context)
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
         self.sent.append(Sent([text(part) for message in shaped.messages for part in message.parts], seconds))
         return shaped
 
@@ -57,9 +58,9 @@ def read_file(number: int) -> str:
     return content(number)
 
 
-def run(contender: str, before: int, turns: int) -> list[Sent]:
+def run(make: Callable[[], Any], before: int, turns: int) -> list[Sent]:
     """The model calls of so many turns, behind the history of those before."""
-    timed = Timed(CONTENDERS[contender]())
+    timed = Timed(make())
     messages: list[ModelMessage] = [native(*said) for said in history(before)]
     for turn in range(before, before + turns):
         answers = iter([*map(call, asked(turn)), ModelResponse([TextPart(DONE)], usage=RequestUsage(output_tokens=1))])

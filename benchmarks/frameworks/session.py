@@ -42,6 +42,12 @@ def asked(turn: int) -> Iterator[int]:
     return iter(range(turn * CALLS + 1, (turn + 1) * CALLS + 1))
 
 
+def held(call: int) -> int:
+    """How many messages the history holds at a model call, counted from 0 over all turns."""
+    turn, step = divmod(call, CALLS + 1)
+    return turn * (2 * CALLS + 2) + 1 + 2 * step
+
+
 def history(turns: int) -> Iterator[Said]:
     """What was said in the turns before."""
     for turn in range(turns):

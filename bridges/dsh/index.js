@@ -7,6 +7,7 @@ import { Pruner } from "./pruner.js";
 export const name = "refold";
 
 const DEFAULTS = { policy: "keep3", meter: "dsh", command: ["refold", "serve"], waitMs: 2000 };
+const TOO_LONG = "CONTEXT_WINDOW_EXCEEDED";
 const HELP = "say /refold on, /refold off or /refold status";
 
 export function apply(ctx, config) {
@@ -19,14 +20,27 @@ export function apply(ctx, config) {
     say(`tool results are left whole: ${error.message}`);
     return;
   }
-  ctx.on("agent/pre-step", async (payload, next) => {
+  const prune = async (payload) => {
     try {
-      await pruner.preStep(payload?.agent?.session, payload?.signal);
+      return await pruner.prune(payload?.agent?.session, payload?.signal);
     } catch (error) {
       say(`tool results are left whole at this step: ${error.message}`);
+      return 0;
     }
+  };
+  ctx.on("agent/pre-step", async (payload, next) => {
+    await prune(payload);
     return next();
   });
+  // First, because the harness's own recovery asks a model for a summary of the whole session.
+  ctx.on(
+    "agent/request-error",
+    async (payload, next) => {
+      const tooLong = payload?.failure?.code === TOO_LONG;
+      return tooLong && (await prune(payload)) > 0 ? { kind: "retry" } : next();
+    },
+    { prepend: true },
+  );
   ctx.on("session/event", (session) => pruner.observe(session));
   ctx.on("session/disposed", (session) => pruner.forget(session));
   if (typeof ctx.effect === "function") ctx.effect(() => () => pruner.stop());

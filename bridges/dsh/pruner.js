@@ -1,4 +1,4 @@
-// Keeps one `refold serve` running and asks it before each step. Whatever goes wrong, the agent goes on unpruned.
+// Keeps one `refold serve` running and asks it what to cut. Whatever goes wrong, the agent goes on unpruned.
 
 import { commit } from "./core.js";
 import { Coprocess, Ended, Refused } from "./coprocess.js";
@@ -46,21 +46,26 @@ export class Pruner {
     coprocess?.kill();
   }
 
-  /** Append what is due to the session's log. Never throws, and takes little more than the time it may wait. */
-  async preStep(session, signal) {
-    if (!this.on || signal?.aborted || this.#refused.has(session) || this.#coprocess === null) return;
+  /**
+   * Append what is due to the session's log; how many results that cut. Never throws, and takes little more than the
+   * time it may wait.
+   */
+  async prune(session, signal) {
+    if (!this.on || signal?.aborted || this.#refused.has(session) || this.#coprocess === null) return 0;
     if (this.#lateSince !== null) {
       if (Date.now() - this.#lateSince > HUNG_MS) this.#coprocess.kill();
-      return;
+      return 0;
     }
     try {
       const operations = await this.#inTime(this.#mirrored(session).then((mirror) => mirror.plan()));
-      if (operations === null || signal?.aborted) return;
+      if (operations === null || signal?.aborted) return 0;
       for (const operation of operations) commit(session, operation);
       this.#down = null;
       this.#failures = 0;
+      return operations.length;
     } catch (error) {
       this.#failed(session, error);
+      return 0;
     }
   }
 

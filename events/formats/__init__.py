@@ -22,9 +22,9 @@ from refold.events.formats import (
     qwen_code,
     swe_agent,
 )
-from refold.events.formats._source import Format, Session, Source
+from refold.events.formats._source import TOO_DEEP, Format, Session, Source, decode_json
 
-__all__ = ["FORMATS", "Format", "Session", "Source", "detect", "named", "read"]
+__all__ = ["FORMATS", "Format", "Session", "Source", "detect", "named", "read", "refuse_other"]
 
 FORMATS: tuple[Format, ...] = (
     dsh.FORMAT,
@@ -61,23 +61,52 @@ def named(name: str) -> Format:
 def detect(source: Source) -> Format:
     """The format of a source, by its content alone. Raises FormatError, which says what was tried."""
     for known in FORMATS:
-        try:
-            if known.detect(source):
-                return known
-        except RecursionError:
-            continue
-    tried = ", ".join(known.name for known in FORMATS)
-    if not source.data.strip():
+        if _is(known, source):
+            return known
+    if not source.start:
         raise FormatError(f"{source.name}: is empty")
+    _explain(source)
+    tried = ", ".join(known.name for known in FORMATS)
     raise FormatError(f"{source.name}: is in no format that refold reads; tried {tried}")
+
+
+def _explain(source: Source) -> None:
+    """Raises FormatError where there is a better reason than that no format is known: a long line, or broken JSON."""
+    for _ in source.lines():
+        pass
+    if source.start.startswith((b"{", b"[")):
+        try:
+            decode_json(next(line for _, line in source.lines()), source.name)
+        except FormatError as error:
+            if TOO_DEEP in str(error):
+                raise
+            source.document()
+
+
+def refuse_other(source: Source, wanted: Format) -> None:
+    """Raises FormatError where the content has no sign of the wanted format, and those of another one."""
+    if _is(wanted, source):
+        return
+    other = next((known for known in FORMATS if _is(known, source)), None)
+    if other is not None:
+        raise FormatError(f"{source.name}: is no {wanted.title} ({wanted.name}): it looks like {other.name}")
+
+
+def _is(known: Format, source: Source) -> bool:
+    try:
+        return known.detect(source)
+    except RecursionError:
+        return False
 
 
 def read(source: Source, format: Format | str | None = None) -> tuple[Session, ...]:
     """The sessions in a source, the main one first. `format` is one of FORMATS or its name, None to tell by content.
 
-    Raises FormatError (or LogError) where there is nothing to be read.
+    Raises FormatError (or LogError) where there is nothing to be read, and for what is plainly of another format.
     """
     known = detect(source) if format is None else named(format) if isinstance(format, str) else format
+    if format is not None:
+        refuse_other(source, known)
     try:
         return known.read(source)
     except RecursionError:

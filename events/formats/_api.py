@@ -61,6 +61,7 @@ def _tell(told: Conversations, exchange: Exchange, api: Api) -> None:
     body = exchange.body
     complaints: list[str] = []
     messages = api.messages(exchange.items, exchange.at, complaints.append)
+    exchange.items.clear()  # it is most of a long document, and the messages hold all that is needed
     if exchange.lines:
         messages = on_their_lines(messages, exchange.lines)
     if not messages and exchange.response is None:

@@ -14,7 +14,7 @@ _START = re.compile(rb"(?m)^interactions:")
 
 def is_cassette(source: Source, host: bytes) -> bool:
     """Is it a recording of requests to this address? Told from the text, without a YAML parser."""
-    return host in source.data and _START.search(source.data) is not None
+    return not source.start.startswith((b"{", b"[")) and host in source.data and _START.search(source.data) is not None
 
 
 def interactions(source: Source, host: bytes) -> list[tuple[Object, Object | None, int]]:

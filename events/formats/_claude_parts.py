@@ -1,12 +1,14 @@
 """What one line of a Claude Code transcript says, and which model call it belongs to."""
 
 from collections.abc import Iterator
-from itertools import chain
+from hashlib import blake2b
 from typing import Any
+
+import msgspec
 
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
 from refold.events._events import Usage
-from refold.events.formats._fields import Object, arguments, array, compact, obj, text, usage
+from refold.events.formats._fields import Object, arguments, array, compact, millis, obj, text, usage
 from refold.events.formats._messages import extra
 
 SYNTHETIC = "<synthetic>"
@@ -25,19 +27,34 @@ def content_of(line: Object) -> Any:
     return obj(line.get("message")).get("content")
 
 
-def usage_of(lines: list[Object]) -> Usage | None:
-    """The prompt's side is the same on every line; the output's grows, and the last line has most of it."""
-    report = next(chain((u for u in map(_report, reversed(lines)) if u), ({},)))
-    return usage(
-        report.get("input_tokens"),
-        report.get("output_tokens"),
-        report.get("cache_read_input_tokens"),
-        report.get("cache_creation_input_tokens"),
-    )
+def digest(content: Any) -> bytes:
+    """Tells whether two contents are equal, without keeping them."""
+    return blake2b(compact(content).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _report(line: Object) -> Object:
-    return obj(obj(line.get("message")).get("usage"))
+class Answer(msgspec.Struct):
+    """What the lines of one model call say. `parts` are its blocks with the times of their lines."""
+
+    parts: list[tuple[int, Block]] = []
+    usage: Usage | None = None
+    time: int = 0
+    interrupted: bool = False
+    stopped: bool = False
+
+    def add(self, line: Object) -> None:
+        """One more line. Every one repeats the usage of the prompt; the output's grows to the last."""
+        self.time = millis(line.get("timestamp"))
+        self.parts += ((self.time, block) for block in message_blocks(content_of(line)))
+        message = obj(line.get("message"))
+        if report := obj(message.get("usage")):
+            self.usage = usage(
+                report.get("input_tokens"),
+                report.get("output_tokens"),
+                report.get("cache_read_input_tokens"),
+                report.get("cache_creation_input_tokens"),
+            )
+        self.interrupted |= line.get("isAbortedMidStream") is True
+        self.stopped |= bool(message.get("stop_reason"))
 
 
 def message_blocks(content: Any) -> tuple[Block, ...]:

@@ -12,6 +12,7 @@ import msgspec
 from refold.events._errors import FormatError
 from refold.events.formats._cassette import interactions, is_cassette
 from refold.events.formats._fields import Object, compact, millis, number, obj, text
+from refold.events.formats._lines import glance
 from refold.events.formats._lines import records as line_records
 from refold.events.formats._messages import Path
 from refold.events.formats._source import Source
@@ -29,8 +30,9 @@ NOT_SETTINGS = frozenset(
 class Exchange(msgspec.Struct, kw_only=True):
     """One model call. `body` is the request, `items` its message list, `at` where that list stands in the file.
 
-    `lines` are the items' own lines, where the file is JSON lines of messages. `response` is None and `status`, the
-    HTTP status, 0 where they are not known. Times in milliseconds.
+    The list is the exchange's own, to be emptied when it has been read. `lines` are the items' own lines, where the
+    file is JSON lines of messages. `response` is None and `status`, the HTTP status, 0 where they are not known. Times
+    in milliseconds.
     """
 
     body: Object
@@ -67,9 +69,12 @@ def exchanges(source: Source, key: str, host: bytes, is_message: IsMessage) -> t
 
 
 def json_values(source: Source) -> tuple[list[tuple[int, Any]], list[str]]:
-    """The one value of a JSON document, at 0, or the objects of JSON lines, each at its line; and what was not read."""
+    """The one value of a JSON document, at 0, or the objects of JSON lines, each at its line; and what was not read.
+
+    The values are the caller's own.
+    """
     try:
-        return [(0, source.document())], []
+        return [(0, source.take())], []
     except FormatError as error:
         values, damage = line_records(source)
         if not values:
@@ -82,8 +87,7 @@ def glimpse(source: Source) -> Any:
     try:
         return source.document()
     except FormatError:
-        values = line_records(Source(source.data[: source.data.find(b"\n") + 1]))[0]
-        return values[0][1] if values else None
+        return next(glance(source, 1), None)
 
 
 def inside(value: Any, at: Path, key: str, is_message: IsMessage) -> list[Exchange]:

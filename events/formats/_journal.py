@@ -29,6 +29,7 @@ from refold.events._events import (
     Usage,
     UserMessage,
 )
+from refold.events.formats._calls import Calls
 from refold.events.formats._source import Session
 
 
@@ -37,15 +38,6 @@ class Node(msgspec.Struct, frozen=True):
 
     event: SurfaceEvent
     key: Hashable = None
-
-
-class Owner(msgspec.Struct):
-    """Who asked for a call: its step, the seq of its tool/call (-1: it has not run), and whether its result came."""
-
-    turn: int
-    step: int
-    seq: int = -1
-    answered: bool = False
 
 
 class Journal:
@@ -60,7 +52,7 @@ class Journal:
         self.in_turn = self.in_step = False
         self.outcome = "completed"  # why the turn would end now: set after a call that failed, undone by the next
         self._waiting: list[Node] = []
-        self._calls: dict[str, list[Owner]] = {}
+        self._calls = Calls()
         self._notes: dict[str, int] = {}
         self._header, self._sent_header = RequestHeader(0, 0), RequestHeader(0, 0)
         self._context, self._sent_context = RequestContext(0, 0), RequestContext(0, 0)
@@ -143,17 +135,11 @@ class Journal:
         self._surface(Node(event, key))
         for block in content:
             if isinstance(block, ToolUse):
-                self._calls.setdefault(block.id, []).append(Owner(self.turn, self.step))
+                self._calls.ask(block.id, self.turn, self.step)
 
     def call(self, time: int, call_id: str, name: str, arguments: str) -> None:
         """A tool starts to run. A call that the answer has no block for may be answered by a result, too."""
-        place, seq = (self.turn, self.step), len(self.events)
-        owners = self._calls.setdefault(call_id, [])
-        asked = next((owner for owner in owners if (owner.turn, owner.step) == place and owner.seq < 0), None)
-        if asked is None:
-            owners.append(Owner(*place, seq))
-        else:
-            asked.seq = seq
+        self._calls.run(call_id, self.turn, self.step, len(self.events))
         self.add(ToolCall, time, turn=self.turn, step=self.step, call_id=call_id, name=name, arguments=arguments)
 
     def calls(self, time: int, content: tuple[Block, ...]) -> None:
@@ -167,13 +153,11 @@ class Journal:
     ) -> None:
         """A result. Its step is that of the newest call of this id that waits for one; an orphan's the open one."""
         turn, step, sources = self.turn, self.step, None
-        owners = self._calls.get(call_id, [])
-        owner = self._waiting_for(owners)
+        owner = self._calls.answer(call_id)
         if owner is not None:
-            owner.answered = True
             turn, step = owner.turn, owner.step
             sources = (owner.seq,) if owner.seq >= 0 else None
-        elif owners:
+        elif self._calls.had(call_id):
             self.note("a call has a second result")
         else:
             self.note("a result answers no call")
@@ -182,13 +166,6 @@ class Journal:
             self.settle()
         event = ToolResult(len(self.events), time, content, turn, step, call_id, is_error=is_error, sources=sources)
         self._surface(Node(event, key))
-
-    @staticmethod
-    def _waiting_for(owners: list[Owner]) -> Owner | None:
-        """The first unanswered call of the newest step that has one: a step may ask twice under one id."""
-        waiting = [owner for owner in owners if not owner.answered]
-        newest = [(owner.turn, owner.step) for owner in waiting[-1:]]
-        return next((owner for owner in waiting if (owner.turn, owner.step) in newest), None)
 
     def end_step(self, time: int = 0) -> None:
         if self.in_step:
@@ -270,7 +247,7 @@ class Journal:
         self.settle()
         if self._waiting:
             self.note("no request followed that would have brought messages back to the surface; they are left out")
-        unanswered = sum(not owner.answered for owners in self._calls.values() for owner in owners)
+        unanswered = self._calls.unanswered
         if unanswered:
             self.note(f"{unanswered} call{'s have' if unanswered > 1 else ' has'} no result")
         notes = tuple(note if count == 1 else f"{note} ({count} times)" for note, count in self._notes.items())

@@ -1,9 +1,12 @@
 """OpenHands V1, the SDK's conversations: one event a file, and the agent's state beside them.
 
-A step is one distinct `llm_response_id`: its actions are one answer. Usage and context window stand in
-`base_state.json` by response id, where that file is there. A changed system prompt is a new request header.
+A step is one distinct `llm_response_id`. Its actions that follow one another are one message, as the SDK puts them into
+the prompt (`events_to_messages`); one that comes later, behind a result or another answer, is a message of its own.
+Usage and context window stand in `base_state.json` by response id, where that file is there, and count once. A changed
+system prompt is a new request header.
 """
 
+from collections import deque
 from typing import Any
 
 from refold.events._blocks import Block, Opaque, Reasoning, Text
@@ -30,6 +33,7 @@ from refold.events.formats._openhands_parts import forget
 from refold.events.formats._source import Session, Source
 from refold.events.formats._tree import natural
 
+SPOKEN = ("MessageEvent", "ObservationEvent", "AgentErrorEvent", "UserRejectObservation")  # between two messages
 EVENT_FOLDER = "events/"
 STATE = "base_state.json"
 
@@ -78,7 +82,8 @@ class V1Conversation:
 
     def __init__(self, events: list[Object], state: Object) -> None:
         self.journal = Journal()
-        self.actions: dict[str, list[Object]] = {}
+        self.together: deque[list[Object] | None] = deque()  # for each action to come: its message's, None if not first
+        self.newest: list[Object] = []
         self.expect(events)
         self.usages = dict(_usages(state))
         model = obj(obj(state.get("agent")).get("llm"))
@@ -86,11 +91,20 @@ class V1Conversation:
         window = number(model.get("max_input_tokens"))
         self.journal.context(model=self.model, context_window=window or None)
         self.answered: set[str] = set()
+        self.open = ""  # the response of the newest step
 
     def expect(self, events: list[Object]) -> None:
         for event in events:
-            if event.get("kind") == "ActionEvent":
-                self.actions.setdefault(text(event.get("llm_response_id")), []).append(event)
+            if event.get("kind") in SPOKEN:
+                self.newest = []
+            elif event.get("kind") == "ActionEvent":
+                response = text(event.get("llm_response_id"))
+                if self.newest and response and text(self.newest[0].get("llm_response_id")) == response:
+                    self.newest.append(event)
+                    self.together.append(None)
+                else:
+                    self.newest = [event]
+                    self.together.append(self.newest)
 
     def event(self, event: Object) -> None:
         time, key, journal = millis(event.get("timestamp")), text(event.get("id")), self.journal
@@ -137,20 +151,21 @@ class V1Conversation:
             self.journal.user(time, content, text(event.get("source")) or "openhands", key)
 
     def _action(self, time: int, event: Object, key: str, call_id: str) -> None:
-        response = text(event.get("llm_response_id"))
-        if not response or response not in self.answered:
-            together = self.actions[response] if response else [event]
+        together = self.together.popleft()
+        if together is not None:
             calls = tool_uses([action.get("tool_call") for action in together])
-            self._answer(time, response, (*_thoughts(event), *calls), key)
+            self._answer(time, text(event.get("llm_response_id")), (*_thoughts(event), *calls), key)
         asked = obj(event.get("tool_call"))
         self.journal.call(time, call_id, text(event.get("tool_name")), text(asked.get("arguments")))
 
     def _answer(self, time: int, response: str, content: tuple[Block, ...], key: str) -> None:
-        self.answered.add(response)
-        spent, window = self.usages.get(response, (None, 0))
+        spent, window = (None, 0) if response in self.answered else self.usages.get(response, (None, 0))
         if window:
             self.journal.context(context_window=window)
-        self.journal.request(time)
+        if not (response and response == self.open and self.journal.in_step):
+            self.journal.request(time)
+        self.open = response
+        self.answered.add(response)
         self.journal.answer(time, content, usage=spent, model=self.model, key=key)
 
 

@@ -1,49 +1,131 @@
 """What a reader of a foreign transcript is handed, and what it gives back."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from refold.events._blocks import Block
-from refold.events._errors import FormatError
+from refold.events._errors import FormatError, LogError
 from refold.events._events import Event
+from refold.events._lines import Lines
+
+MAX_LINE = 64 << 20  # bytes
+START = 4096
+LONG = 1 << 16
+LONGEST_NUMBER = 308  # digits: JavaScript has no larger one
+TOO_DEEP = "its JSON is nested too deeply to be read"
+Pieces = Callable[[], Iterable[bytes]]
 
 
 class Source:
-    """The bytes of one transcript, whole or line by line. `name` is what error messages call it."""
+    """The bytes of one transcript, whole or line by line. `name` is what error messages call it.
 
-    def __init__(self, data: bytes, name: str = "transcript") -> None:
-        self.data, self.name = data, name
+    `data` may be a function that gives the bytes in pieces, the same at each call: then what is read line by line is
+    never held whole.
+    """
+
+    def __init__(self, data: bytes | Pieces, name: str = "transcript", max_line: int = MAX_LINE) -> None:
+        self._data, self.name, self._max_line = data, name, max_line
+        self._document: Any = None
+        self._refusal: FormatError | None = None
+        self._decoded = False
+
+    @property
+    def data(self) -> bytes:
+        return self._data if isinstance(self._data, bytes) else b"".join(self._data())
+
+    @property
+    def start(self) -> bytes:
+        """The first bytes but for blanks, a few thousand at least where there are so many; b"" where all is blank."""
+        found = b""
+        for piece in self._pieces():
+            found = (found + piece).lstrip()
+            if len(found) > START:
+                break
+        return found
+
+    @property
+    def starts_long(self) -> bool:
+        """Is the first line so long that it may well be all there is?"""
+        size = 0
+        for piece in self._pieces():
+            end = piece.find(b"\n")
+            size += len(piece) if end < 0 else end
+            if end >= 0 or size > LONG:
+                break
+        return size > LONG
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Each non-blank line with its 1-based number, without its line end."""
-        number = start = 0
-        while start < len(self.data):
-            end = self.data.find(b"\n", start)
-            end = len(self.data) if end < 0 else end
-            number += 1
-            line = self.data[start:end].rstrip(b"\r")
-            start = end + 1
-            if line.strip():
-                yield number, line
+        """Each non-blank line with its 1-based number, without its line end. Raises FormatError for one too long."""
+        for number, line in enumerate(self.whole_lines(), 1):
+            stripped = line.removesuffix(b"\n").rstrip(b"\r")
+            if stripped.strip():
+                yield number, stripped
+
+    def whole_lines(self) -> Iterator[bytes]:
+        """Each line with its line end, which the last one may lack. Raises FormatError for one too long."""
+        blocks = Lines(self._pieces(), self._max_line)
+        try:
+            for block in blocks:
+                yield from (line + b"\n" for line in block[:-1].split(b"\n"))
+        except LogError as error:
+            raise FormatError(f"{self.name}: {error.rule}") from None
+        if blocks.rest:
+            yield blocks.rest
 
     def document(self) -> Any:
-        """The whole source as one JSON value. Raises FormatError where it is none."""
-        return decode_json(self.data, f"{self.name}")
+        """The whole source as one JSON value, decoded once: not to be changed. Raises FormatError where it is none."""
+        if not self._decoded:
+            self._decoded = True
+            try:
+                self._document = decode_json(self.data, self.name)
+            except FormatError as error:
+                self._refusal = error
+        if self._refusal is not None:
+            raise self._refusal
+        return self._document
+
+    def take(self) -> Any:
+        """As `document`, but the value is the caller's own: the source does not keep it."""
+        value = self.document()
+        self._document, self._decoded = None, False
+        return value
+
+    def _pieces(self) -> Iterable[bytes]:
+        return (self._data,) if isinstance(self._data, bytes) else self._data()
 
 
 def decode_json(data: bytes, where: str) -> Any:
     """One JSON value; a lone surrogate escape, which msgspec refuses and real logs contain, is kept as it is."""
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
-        pass
+    except RecursionError:
+        raise FormatError(f"{where}: {TOO_DEEP}") from None
+    except msgspec.DecodeError as error:
+        if "trailing characters" in str(error):  # JSON lines: json would take them all for one text, to say the same
+            raise FormatError(f"{where}: not JSON: more than one value") from None
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
+        return json.loads(data, parse_int=_whole_number, parse_float=_number)
+    except RecursionError:
+        raise FormatError(f"{where}: {TOO_DEEP}") from None
+    except ValueError as error:
         raise FormatError(f"{where}: not JSON: {error}") from None
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > LONGEST_NUMBER:
+        raise ValueError(f"the number {digits[:20]}... is too large")
+    return int(digits)
+
+
+def _number(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"the number {digits[:20]} is too large")
+    return value
 
 
 class Session(msgspec.Struct, frozen=True):

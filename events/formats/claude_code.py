@@ -7,19 +7,25 @@ is a session of its own, whether it has its own lines (`isSidechain`) or travels
 """
 
 from collections import Counter, defaultdict
-from typing import Any
 
 from refold.events._blocks import Block, Opaque, Text
 from refold.events._errors import FormatError
 from refold.events._events import Overflow, ToolResult
-from refold.events.formats._claude_parts import answer_of, content_of, is_made_up, message_blocks, usage_of
+from refold.events.formats._claude_parts import (
+    Answer,
+    answer_of,
+    content_of,
+    digest,
+    is_made_up,
+    message_blocks,
+)
+from refold.events.formats._claude_threads import MAIN, Threads
 from refold.events.formats._falls import falls
 from refold.events.formats._fields import Object, array, compact, millis, obj, objects, result_blocks, text
 from refold.events.formats._journal import Journal
-from refold.events.formats._lines import glance, records
+from refold.events.formats._lines import Records, glance
 from refold.events.formats._source import Format, Session, Source
 
-MAIN = ""  # the thread that is no sub-agent
 # Claude Code's words for a result without its content. What it really sent is not in the transcript.
 CLEARED = (Text("[Old tool result content cleared]"),)
 INTERRUPTED = "[Request interrupted by user"
@@ -60,107 +66,101 @@ def _tells(line: Object) -> bool:
 
 
 def read(source: Source) -> tuple[Session, ...]:
-    """The main session, then its sub-agents. A file may start in mid-session. Raises FormatError where none is told."""
-    found, damage = records(source)
-    threads = _Threads()
-    for _, line in found:
-        threads.sort(line)
-    sessions = threads.sessions(source.name, damage)
-    if not sessions:
+    """The main session, then its sub-agents. A file may start in mid-session. Raises FormatError where none is told.
+
+    The lines are read twice: what a line means can depend on those behind it.
+    """
+    lines = Records(source)
+    readers: dict[str, _Reader] = defaultdict(_Reader)
+    threads = Threads()
+    told = False
+    for _, line in lines:
+        for thread, record in threads.whose(line):
+            readers[thread].expect(record)
+            told = told or "content" in obj(record.get("message"))
+    again = Threads()
+    for _, line in lines:
+        for thread, record in again.whose(line):
+            readers[thread].line(record)
+    sessions = _sessions(readers, threads, source.name, lines.damage)
+    if not sessions or not told:
         raise FormatError(f"{source.name}: no Claude Code transcript: it holds no message of a user or a model")
     return sessions
 
 
-class _Threads:
-    """Whose line is it: the main thread's, or which sub-agent's?"""
-
-    def __init__(self) -> None:
-        self.lines: dict[str, list[Object]] = {}
-        self.roots: dict[str, str] = {}
-        self.session_id = self.child_session_id = ""
-
-    def sort(self, line: Object) -> None:
-        data = obj(line.get("data"))
-        if line.get("type") == "progress" and data.get("type") == "agent_progress":
-            agent = text(data.get("agentId"))
-            if agent:
-                self.lines.setdefault(agent, []).append(obj(data.get("message")))
-            return
-        session = text(line.get("sessionId"))
-        if line.get("isSidechain") is not True:
-            self.session_id = self.session_id or session
-            self.lines.setdefault(MAIN, []).append(line)
-            return
-        self.child_session_id = self.child_session_id or session
-        uuid, parent = text(line.get("uuid")), text(line.get("parentUuid"))
-        self.roots[uuid] = self.roots.get(parent, uuid)
-        self.lines.setdefault(text(line.get("agentId")) or self.roots[uuid], []).append(line)
-
-    def sessions(self, name: str, damage: list[str]) -> tuple[Session, ...]:
-        parent = self.session_id or self.child_session_id
-        found: list[Session] = []
-        for thread in sorted(self.lines, key=lambda thread: thread != MAIN):
-            reader = _Reader(self.lines[thread])
-            for complaint in damage if not found else ():
-                reader.journal.damaged(complaint)
-            reader.read()
-            if not reader.journal.events:
-                continue
-            if thread == MAIN:
-                found.append(reader.journal.session(self.session_id or name))
-            elif parent in (thread, f"agent-{thread}"):
-                reader.journal.note("a sub-agent's file: it does not name the session that started it")
-                found.append(reader.journal.session(thread))
-            else:
-                found.append(reader.journal.session(thread, parent or name))
-        return tuple(found)
+def _sessions(readers: dict[str, "_Reader"], threads: Threads, name: str, damage: list[str]) -> tuple[Session, ...]:
+    parent = threads.session_id or threads.child_session_id
+    found: list[Session] = []
+    for thread in sorted(readers, key=lambda thread: thread != MAIN):
+        reader = readers[thread]
+        for complaint in damage if not found else ():
+            reader.journal.damaged(complaint)
+        reader.finish()
+        if not reader.journal.events:
+            continue
+        if thread == MAIN:
+            found.append(reader.journal.session(threads.session_id or name))
+        elif parent in (thread, f"agent-{thread}"):
+            reader.journal.note("a sub-agent's file: it does not name the session that started it")
+            found.append(reader.journal.session(thread))
+        else:
+            found.append(reader.journal.session(thread, parent or name))
+    return tuple(found)
 
 
 class _Reader:
-    """One thread, in file order."""
+    """One thread, in file order: first all of it is expected, then all of it told."""
 
-    def __init__(self, lines: list[Object]) -> None:
-        self.lines = lines
+    def __init__(self) -> None:
         self.journal = Journal()
-        self.parents = {text(line.get("uuid")): text(line.get("parentUuid")) for line in lines}
-        self.known = Counter(text(line.get("uuid")) for line in lines)
+        self.parents: dict[str, str] = {}
+        self.known: Counter[str] = Counter()
         self.keys: dict[str, str] = {}  # the uuid of an answer's line: the answer
         self.told: set[str] = set()  # answers that are written
-        self.answers: dict[str, list[Object]] = defaultdict(list)
+        self.answers: dict[str, Answer] = defaultdict(Answer)
         self.repeats: set[int] = set()  # a resumed process writes the last record again
         self.summaries: dict[int, Object] = {}  # the place of a compaction's boundary: its summary line
+        self.summary_places: set[int] = set()
         self.prompted: set[str] = set()
         self.version = ""
         self.asked = False  # a model call since the start, or since the last resume
         self.clock = 0
+        self._expected = self._place = 0
+        self._contents: dict[str, bytes] = {}
+        self._boundary: int | None = None
 
-    def read(self) -> None:
-        boundary: int | None = None
-        said: dict[str, Any] = {}
-        for place, line in enumerate(self.lines):
-            if line.get("type") in ("user", "assistant"):
-                uuid, content = text(line.get("uuid")), content_of(line)
-                if uuid in said and said[uuid] == content:
-                    self.repeats.add(place)
-                    continue
-                if uuid:
-                    said[uuid] = content
-            if line.get("type") == "assistant":
-                boundary = None
-                if not is_made_up(line):
-                    self.answers[answer_of(line)].append(line)
-            elif line.get("subtype") == "compact_boundary":
-                boundary = place
-            elif line.get("isCompactSummary") is True and boundary is not None:
-                self.summaries[boundary] = line
-                boundary = None
-        for place, line in enumerate(self.lines):
-            self._line(place, line)
-            self.clock = millis(line.get("timestamp")) or self.clock
+    def expect(self, line: Object) -> None:
+        place, uuid = self._expected, text(line.get("uuid"))
+        self._expected += 1
+        self.parents[uuid] = text(line.get("parentUuid"))
+        self.known[uuid] += 1
+        if line.get("type") in ("user", "assistant") and uuid:
+            said = digest(content_of(line))
+            if self._contents.get(uuid) == said:
+                self.repeats.add(place)
+                return
+            self._contents[uuid] = said
+        if line.get("type") == "assistant":
+            self._boundary = None
+            if not is_made_up(line):
+                self.answers[answer_of(line)].add(line)
+        elif line.get("subtype") == "compact_boundary":
+            self._boundary = place
+        elif line.get("isCompactSummary") is True and self._boundary is not None:
+            self.summaries[self._boundary] = line
+            self.summary_places.add(place)
+            self._boundary = None
+
+    def line(self, line: Object) -> None:
+        self._line(self._place, line)
+        self._place += 1
+        self.clock = millis(line.get("timestamp")) or self.clock
+
+    def finish(self) -> None:
         self.journal.end_turn()
         for fall in falls(self.journal.events):
             self.journal.note(fall)
-        started = sum(not any(obj(line.get("message")).get("stop_reason") for line in a) for a in self.answers.values())
+        started = sum(not answer.stopped for answer in self.answers.values())
         if started:
             self.journal.note(
                 f"output_tokens of {started} of {len(self.answers)} calls may be those of the stream's first event: "
@@ -174,7 +174,7 @@ class _Reader:
                 self.journal.note("a record that stands in the file twice was taken once")
             case "user":
                 self._resumed(line)
-                self._user(line)
+                self._user(place, line)
             case "assistant":
                 self._resumed(line)
                 self._assistant(line)
@@ -201,13 +201,13 @@ class _Reader:
             self.journal.end_seed(self.clock, inherited=False)
             self.asked = False
 
-    def _user(self, line: Object) -> None:
+    def _user(self, place: int, line: Object) -> None:
         content = obj(line.get("message")).get("content")
         if not isinstance(content, str | list):
             self.journal.damaged("a user record without message content is left out")
             return
         if line.get("isCompactSummary") is True:
-            if not any(line is summary for summary in self.summaries.values()):
+            if place not in self.summary_places:
                 self._compact({}, line)
             return
         if line.get("isVisibleInTranscriptOnly") is True:
@@ -250,7 +250,7 @@ class _Reader:
         """Two prompts under one record: the person went back to it. (Every other fork is a parallel call.)"""
         parent = text(line.get("parentUuid"))
         if parent in self.prompted and self.known[parent] == 1:
-            keep = self._place(parent)
+            keep = self._height(parent)
             if keep is None:
                 self.journal.note("a prompt branches off at a record that is not on the surface")
             elif keep < len(self.journal.nodes):
@@ -259,7 +259,7 @@ class _Reader:
         if parent:
             self.prompted.add(parent)
 
-    def _place(self, uuid: str) -> int | None:
+    def _height(self, uuid: str) -> int | None:
         """How many nodes stand up to and with the record, or with the nearest one before it that has a node."""
         places = {node.key: at for at, node in enumerate(self.journal.nodes, 1)}
         seen = set()
@@ -281,19 +281,19 @@ class _Reader:
             return
         self.told.add(answer)
         self.asked = True
-        lines = self.answers[answer]
-        parts = [(millis(each.get("timestamp")), block) for each in lines for block in message_blocks(content_of(each))]
+        found = self.answers[answer]
         self.journal.request(self.clock or millis(line.get("timestamp")))
         self.journal.answer(
-            millis(lines[-1].get("timestamp")),
-            tuple(block for _, block in parts),
-            usage=usage_of(lines),
-            interrupted=any(each.get("isAbortedMidStream") is True for each in lines),
+            found.time,
+            tuple(block for _, block in found.parts),
+            usage=found.usage,
+            interrupted=found.interrupted,
             model=text(obj(line.get("message")).get("model")),
             key=answer,
         )
-        for time, block in parts:
+        for time, block in found.parts:
             self.journal.calls(time, (block,))
+        found.parts.clear()
 
     def _made_up(self, line: Object) -> None:
         self.journal.note("answers that Claude Code wrote itself (model <synthetic>, API errors) are left out")
@@ -334,7 +334,7 @@ class _Reader:
         gone = len(journal.nodes)
         segment = obj(obj(boundary.get("compactMetadata")).get("preservedSegment"))
         if segment:
-            head, tail = self._place(text(segment.get("headUuid"))), self._place(text(segment.get("tailUuid")))
+            head, tail = self._height(text(segment.get("headUuid"))), self._height(text(segment.get("tailUuid")))
             if head is None or tail is None:
                 journal.note("a compaction kept messages that are not in the file")
             elif head <= tail:

@@ -6,44 +6,58 @@ Usage stands before the items it belongs to (0.57 to 0.58) or after them (before
 takes the first report that is new. `compacted` holds the whole new context. Rules: Codex's rollout reconstruction.
 """
 
-import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
+from refold.events._blocks import Block, Text
 from refold.events._errors import FormatError
 from refold.events._events import Overflow, Usage, UserMessage
+from refold.events.formats._codex_parts import answered, failed, output_of, parts, retold, usage_of
 from refold.events.formats._falls import falls
-from refold.events.formats._fields import Object, arguments, array, compact, millis, number, obj, objects, text
-from refold.events.formats._fields import usage as buckets
+from refold.events.formats._fields import Object, array, compact, millis, number, obj, objects, text
 from refold.events.formats._journal import Journal
-from refold.events.formats._lines import glance, records
-from refold.events.formats._source import Format, Session, Source, decode_json
+from refold.events.formats._lines import Records, glance
+from refold.events.formats._source import Format, Session, Source
 
 KINDS = ("session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state")
+ITEMS = ("function_call", "function_call_output", "local_shell_call", "custom_tool_call")
 LOCAL = ("world_state", "inter_agent_communication_metadata")
-TEXTS = ("input_text", "output_text", "text")
 # What the harness tells the model in the user's place.
 CONTEXT = (
     *("# AGENTS.md instructions", "<environment_context>", "<user_instructions>", "<permissions instructions>"),
     *("<turn_aborted>", "<skill>", "<subagent_notification>", "<user_shell_command>"),
 )
-EXIT_CODE = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d+)$", re.MULTILINE)
 OVERFLOW = "context_window_exceeded"
 
 
 def detect(source: Source) -> bool:
-    return any(record.get("type") in KINDS and isinstance(record.get("payload"), dict) for record in glance(source))
+    return any(_is_record(record) for record in glance(source))
+
+
+def _is_record(record: Object) -> bool:
+    return record.get("type") in KINDS and isinstance(record.get("payload"), dict)
+
+
+def _is_rollout(record: Object) -> bool:
+    """Is it a record, or an item as the oldest rollouts have it, without one around it?"""
+    spoken = record.get("type") == "message" and isinstance(record.get("content", record.get("message")), str | list)
+    return _is_record(record) or spoken or record.get("type") in ITEMS
 
 
 def read(source: Source) -> tuple[Session, ...]:
     """The one session of a rollout. Raises FormatError where no message is told."""
-    found, damage = records(source)
-    reader = _Reader([_Line.of(record) for _, record in found])
-    for complaint in damage:
+    rollout = Records(source)
+    if not any(_is_rollout(record) for _, record in rollout):
+        raise FormatError(f"{source.name}: no Codex rollout: no line is a record or an item of one")
+    resumes = _resumes(_Line.of(record) for _, record in rollout)
+    reader = _Reader()
+    for place, (_, record) in enumerate(rollout):
+        reader.line(_Line.of(record), resumed=place in resumes)
+    for complaint in rollout.damage:
         reader.journal.damaged(complaint)
-    reader.read()
+    reader.finish()
     if not reader.journal.events:
         raise FormatError(f"{source.name}: no Codex rollout: it holds no message of a user or a model")
     return (reader.journal.session(reader.id or source.name, reader.parent),)
@@ -79,8 +93,7 @@ class _Call(msgspec.Struct):
 
 
 class _Reader:
-    def __init__(self, lines: list[_Line]) -> None:
-        self.lines = lines
+    def __init__(self) -> None:
         self.journal = Journal()
         self.id = ""
         self.parent: str | None = None
@@ -91,14 +104,14 @@ class _Reader:
         self.total: Object = {}
         self.clock = 0
 
-    def read(self) -> None:
-        resumes = _resumes(self.lines)
-        for place, line in enumerate(self.lines):
-            if place in resumes:
-                self._close()
-                self.journal.end_seed(self.clock, inherited=False)
-            self._line(line)
-            self.clock = line.time or self.clock
+    def line(self, line: _Line, *, resumed: bool) -> None:
+        if resumed:
+            self._close()
+            self.journal.end_seed(self.clock, inherited=False)
+        self._line(line)
+        self.clock = line.time or self.clock
+
+    def finish(self) -> None:
         self._close()
         self._unspoken()
         self.journal.end_turn()
@@ -159,7 +172,7 @@ class _Reader:
                 self.journal.end_step(line.time)
 
     def _usage(self, info: Object, time: int) -> None:
-        total, found = obj(info.get("total_token_usage")), _usage(obj(info.get("last_token_usage")))
+        total, found = obj(info.get("total_token_usage")), usage_of(obj(info.get("last_token_usage")))
         if found is None or total == self.total:
             return
         self.total = total
@@ -183,18 +196,18 @@ class _Reader:
         body = line.body
         match line.type:
             case "message" if body.get("role") == "assistant":
-                self._say(line, _parts(body.get("content", body.get("message"))))
+                self._say(line, parts(body.get("content", body.get("message"))))
             case "message":
-                self._told(line, text(body.get("role")), _parts(body.get("content", body.get("message"))))
+                self._told(line, text(body.get("role")), parts(body.get("content", body.get("message"))))
             case "agent_message":
                 self._close()
-                self.journal.user(line.time, _parts(body.get("content")), "agent")
+                self.journal.user(line.time, parts(body.get("content")), "agent")
             case "ghost_snapshot" | "":
                 pass
             case str(kind) if kind.endswith(("_output", "_result")):
                 self._result(line)
             case _:
-                self._say(line, (_answered(line.type, body),))
+                self._say(line, (answered(line.type, body),))
 
     def _told(self, line: _Line, role: str, content: tuple[Block, ...]) -> None:
         self._close()
@@ -222,7 +235,7 @@ class _Reader:
     def _result(self, line: _Line) -> None:
         body = line.body
         told = body.get("output", body.get("result", body.get("tools")))
-        result = (line.time, text(body.get("call_id")), _output(told), _failed(told))
+        result = (line.time, text(body.get("call_id")), output_of(told), failed(told))
         if self.call is None:
             self._write(result)
         else:
@@ -255,9 +268,9 @@ class _Reader:
         journal.end_step()
         journal.settle()
         if isinstance(history, list):
-            content = tuple(part for item in objects(history) for part in _retold(item))
+            content = tuple(part for item in objects(history) for part in retold(item))
         else:
-            content = _parts(line.body.get("message"))
+            content = parts(line.body.get("message"))
             journal.note("a compaction does not tell the new context: its summary alone was taken")
         if journal.nodes and content:
             journal.replace(line.time, 0, len(journal.nodes) - 1, content, "compact")
@@ -281,10 +294,10 @@ class _Reader:
             self.journal.note("a rollback goes back further than the surface does")
 
 
-def _resumes(lines: list[_Line]) -> set[int]:
+def _resumes(lines: Iterable[_Line]) -> set[int]:
     """Where a rollout was taken up again: its header repeats, or the sum of the usage starts anew."""
     found: set[int] = set()
-    first = next((line.body.get("id") for line in lines if line.kind == "session_meta"), None)
+    first: Any = None
     since: int | None = None  # the first record after the last report that can begin a request
     known = False
     before = 0
@@ -292,7 +305,8 @@ def _resumes(lines: list[_Line]) -> set[int]:
         if line.kind == "session_meta":
             if known and line.body.get("id") == first:
                 found.add(place)
-            known = True
+            elif not known:
+                known, first = True, line.body.get("id")
         total = number(obj(obj(line.body.get("info")).get("total_token_usage")).get("total_tokens"))
         if line.type == "token_count" and total:
             if total < before:
@@ -305,87 +319,6 @@ def _resumes(lines: list[_Line]) -> set[int]:
         ):
             since = place
     return found
-
-
-def _usage(report: Object) -> Usage | None:
-    """`input_tokens` holds what was read from the cache and written to it; the output holds the reasoning."""
-    prompt = number(report.get("input_tokens"))
-    read = min(prompt, number(report.get("cached_input_tokens")))
-    written = min(prompt - read, number(report.get("cache_write_input_tokens")))
-    return buckets(prompt - read - written, report.get("output_tokens"), read, written)
-
-
-def _answered(kind: str, body: Object) -> Block:
-    """An item of the model's that is no message."""
-    name = text(body.get("name")) or text(obj(body.get("function")).get("name"))
-    extra = compact({"namespace": body["namespace"]}) if body.get("namespace") else ""
-    match kind:
-        case "reasoning":
-            said = [text(part.get("text")) for part in (*objects(body.get("summary")), *objects(body.get("content")))]
-            return Reasoning("\n\n".join(said), text(body.get("encrypted_content")))
-        case "function_call" | "tool_call":
-            return ToolUse(text(body.get("call_id")), name, arguments(body.get("arguments")), extra)
-        case "custom_tool_call":
-            return ToolUse(text(body.get("call_id")), name, text(body.get("input")), extra)
-        case "local_shell_call":
-            call_id = text(body.get("call_id")) or text(body.get("id"))
-            return ToolUse(call_id, "local_shell", arguments(body.get("action")))
-        case "tool_search_call":
-            return ToolUse(text(body.get("call_id")), "tool_search", arguments(body.get("arguments")))
-        case _:
-            return Opaque(compact(body))
-
-
-def _parts(content: Any) -> tuple[Block, ...]:
-    if isinstance(content, str):
-        return (Text(content),) if content else ()
-    return tuple(
-        Text(part["text"])
-        if isinstance(part, dict) and part.get("type") in TEXTS and isinstance(part.get("text"), str)
-        else Opaque(compact(part))
-        for part in array(content)
-    )
-
-
-def _retold(item: Object) -> tuple[Block, ...]:
-    """An item of a compaction's new context: what the user and the developer said, and anything else as it stood."""
-    if item.get("type") == "message" and item.get("role") in ("user", "developer", "system"):
-        return _parts(item.get("content"))
-    return (Opaque(compact(item)),)
-
-
-def _output(told: Any) -> tuple[Block, ...]:
-    """A result as the model is sent it: the whole text, also where that is JSON with metadata around the output."""
-    match told:
-        case str():
-            return (Text(told),)
-        case {"content": str(said)}:
-            return (Text(said),)
-        case {"type": kind, "text": str(said)} if kind in TEXTS:
-            return (Text(said),)
-        case list() if all(isinstance(part, dict) and part.get("type") in (*TEXTS, "input_image") for part in told):
-            return _parts(told)
-        case None:
-            return ()
-        case _:
-            return (Text(compact(told)),)
-
-
-def _failed(told: Any) -> bool:
-    """By exit code, wherever the version at hand writes it, or by `success`."""
-    if isinstance(told, dict):
-        return told.get("success") is False or number(told.get("exitCode")) != 0
-    if not isinstance(told, str):
-        return False
-    if told.startswith("{"):
-        try:
-            report = obj(decode_json(told.encode("utf-8", "surrogatepass"), "output"))
-        except FormatError:
-            return False
-        code = obj(report.get("metadata")).get("exit_code")
-        return isinstance(code, int) and code != 0
-    found = EXIT_CODE.search(told, 0, 400)
-    return found is not None and found[1] != "0"
 
 
 FORMAT = Format(

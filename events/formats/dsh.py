@@ -5,20 +5,16 @@ magic number of zstd, in which no other transcript is packed.
 """
 
 from refold.events._dsh_read import MAX_LINE, Reader
-from refold.events._errors import FormatError
 from refold.events._zstd import MAGIC
-from refold.events.formats._fields import obj, text
-from refold.events.formats._source import Format, Session, Source, decode_json
+from refold.events.formats._fields import text
+from refold.events.formats._lines import glance
+from refold.events.formats._source import Format, Session, Source
 
 
 def detect(source: Source) -> bool:
-    if source.data.startswith(MAGIC):
+    if source.start.startswith(MAGIC):
         return True
-    line = next(source.lines(), (0, b""))[1]
-    try:
-        header = obj(decode_json(line, source.name))
-    except FormatError:
-        return False
+    header = next(glance(source, 1), {})
     return header.get("type") == "session" and isinstance(header.get("version"), int) and "timestamp" not in header
 
 

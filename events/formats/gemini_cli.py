@@ -25,7 +25,7 @@ CONTEXT = ("<session_context>", "<hook_context>", "<state_snapshot>", "This is t
 
 def detect(source: Source) -> bool:
     first = next(glance(source, 1), None)
-    if first is None and b'"sessionId"' in source.data and b'"messages"' in source.data:
+    if first is None and source.start.startswith(b"{"):
         try:
             first = obj(source.document())
         except FormatError:

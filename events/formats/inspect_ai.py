@@ -23,9 +23,9 @@ DEPTH = 6  # below a message, references stand no deeper than in an image part o
 
 
 def detect(source: Source) -> bool:
-    if source.data.startswith(ZIP):
+    if source.start.startswith(ZIP):
         return bool(members(source.data))
-    if not source.data.lstrip().startswith(b"{"):
+    if not source.start.startswith(b"{"):
         return False
     try:
         return _is_log(source.document())
@@ -40,7 +40,7 @@ def _is_log(document: Any) -> bool:
 
 def read(source: Source) -> tuple[Session, ...]:
     """The samples' sessions in order, each followed by those it started. Raises FormatError where there is none."""
-    if source.data.startswith(ZIP) and members(source.data):
+    if source.start.startswith(ZIP) and members(source.data):
         found = [decode_json(data, f"{source.name}: {name}") for name, data in samples(source.data, source.name)]
     else:
         document = source.document()

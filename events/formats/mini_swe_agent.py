@@ -32,7 +32,7 @@ RETURN_CODE = re.compile(r"\s*<returncode>(-?\d+)</returncode>")
 
 
 def detect(source: Source) -> bool:
-    if source.data.lstrip()[:1] not in (b"{", b"["):
+    if source.start[:1] not in (b"{", b"["):
         return False
     try:
         return _messages(source.document()) is not None

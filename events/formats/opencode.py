@@ -35,7 +35,7 @@ class Record(msgspec.Struct):
 
 
 def detect(source: Source) -> bool:
-    if not source.data.lstrip().startswith(b"{"):
+    if not source.start.startswith(b"{"):
         return False
     try:
         document = source.document()

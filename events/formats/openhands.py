@@ -25,10 +25,10 @@ from refold.events.formats._fields import (
     tool_uses,
 )
 from refold.events.formats._journal import Journal
-from refold.events.formats._lines import records
+from refold.events.formats._lines import glance, records
 from refold.events.formats._openhands_parts import forget, with_images
 from refold.events.formats._openhands_v1 import is_v1_event, is_v1_tree, read_v1
-from refold.events.formats._source import Format, Session, Source, decode_json
+from refold.events.formats._source import Format, Session, Source
 
 SILENT = frozenset(
     {"recall", "change_agent_state", "condensation_request", "agent_state_changed", "null", "loop_detection"}
@@ -58,16 +58,15 @@ def read(source: Source) -> tuple[Session, ...]:
 
 
 def _generation(source: Source) -> str:
-    head = source.data.lstrip()[:1]
+    head = source.start[:1]
     if head == b"[":
         first = obj(next(iter(array(source.document())), None))
         if is_v1_event(first):
             return "V1"
         return "V0 trajectory" if _is_v0_event(first) else ""
     if head == b"{":
-        try:
-            record = decode_json(next(source.lines(), (0, b""))[1], source.name)
-        except FormatError:
+        record = next(glance(source, 1), None)
+        if record is None:
             record = source.document()
         if is_v1_tree(record) or is_v1_event(obj(record)):
             return "V1"

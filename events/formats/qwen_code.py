@@ -49,7 +49,7 @@ def read(source: Source) -> tuple[Session, ...]:
         owner = text(threads[side][0].get("sessionId")) or source.name
         if reader.journal.events:
             sessions.append(reader.journal.session(side or owner, owner if side else reader.parent))
-    if not sessions:
+    if not sessions or not any("parts" in obj(record.get("message")) for _, record in found):
         raise FormatError(f"{source.name}: no Qwen Code recording: it holds no message of a user or a model")
     return tuple(sessions)
 

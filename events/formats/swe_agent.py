@@ -18,7 +18,7 @@ from refold.events.formats._source import Format, Session, Source
 
 
 def detect(source: Source) -> bool:
-    if not source.data.lstrip().startswith(b"{"):
+    if not source.start.startswith(b"{"):
         return False
     try:
         return _is_trajectory(source.document())

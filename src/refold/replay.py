@@ -19,7 +19,9 @@ class ReplayedStep(msgspec.Struct, frozen=True):
     """One step/start and the prompt its model call was sent.
 
     `tokens` by the reducer's meter, None where it refused the log; `cuts` the seqs of the results cut for this call;
-    `prompt_chars` the prompt's length and `prefix_chars` how much of its head equals the previous prompt, both in
+    `replacements` how far a host's counter of replacements (DSH's `replaceGeneration`) moves between the call before
+    and this one: one for each replacement in the log, and in `what-if`, where the host is taken to commit, one for each
+    cut; `prompt_chars` the prompt's length and `prefix_chars` how much of its head equals the previous prompt, both in
     code points of the prompt as `refold messages` prints it, compact.
     """
 
@@ -29,6 +31,7 @@ class ReplayedStep(msgspec.Struct, frozen=True):
     cuts: tuple[int, ...]
     prefix_chars: int
     prompt_chars: int
+    replacements: int
 
 
 def replay(reducer: Reducer, events: Iterable[Event]) -> Iterator[ReplayedStep]:
@@ -40,9 +43,14 @@ def replay(reducer: Reducer, events: Iterable[Event]) -> Iterator[ReplayedStep]:
         if after.system is not before.system:
             prompt.frame(after.system)
 
+    counted = 0
     for start, _, view in asked(reducer, events, follow):
         kept, tokens = prompt.take(), reducer.measure(view).tokens
-        yield ReplayedStep(start.turn, start.step, tokens, view.enforced, kept.whole + kept.part, kept.total)
+        moved = view.replace_generation - counted
+        counted = view.replace_generation
+        if reducer.mode == "what-if":
+            moved += len(view.enforced)
+        yield ReplayedStep(start.turn, start.step, tokens, view.enforced, kept.whole + kept.part, kept.total, moved)
 
 
 def asked(

@@ -2,16 +2,18 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
 from refold.events import Block, FormatError, Log
-from refold.events.formats import FORMATS, Format, Session, Source, detect, named, read
+from refold.events.formats import FORMATS, Format, Session, Source, detect, named, read, refuse_other
+from refold.events.formats._source import MAX_LINE
 from refold.events.formats._tree import pack_tree
 from refold.files import blocks_of, log_path, open_log
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
+Watch = Callable[[Iterable[bytes], int | None], Iterable[bytes]]
 
 
 def open_session(
@@ -19,26 +21,48 @@ def open_session(
     *,
     format: str | None = None,
     chosen: str | None = None,
-    max_line: int = 64 << 20,
+    max_line: int = MAX_LINE,
     blocks: Iterable[bytes] | None = None,
+    watch: Watch = lambda pieces, size: pieces,
 ) -> Log:
     """The session that `session` names: a file of any format, a session directory, or - for standard input.
 
-    A DSH log is streamed; everything else is read whole. `format` is a format's name, None to tell by the content;
-    `chosen` the id of one of the source's sessions (sub-agents are sessions of their own), None for the main one;
-    `blocks` the source's bytes where the caller has them. Raises FormatError, LogError, OSError.
+    A DSH log is streamed, and a file of JSON lines read line by line; everything else is read whole. `format` is a
+    format's name, None to tell by the content; `chosen` the id of one of the source's sessions (sub-agents are sessions
+    of their own), None for the main one; `blocks` the source's bytes where the caller has them; `watch` is handed the
+    bytes of a transcript and their number, None where it is not known, and gives the bytes again: once for each time
+    that they are read. Raises FormatError, LogError, OSError.
     """
     if blocks is None and os.path.isdir(session) and _is_tree(session):
         return _log(_source(session), format, chosen)
     pieces = iter(blocks_of(session) if blocks is None else blocks)
     first = next(pieces, b"")
     again = chain((first,), pieces)
+    if format == "dsh" and not _is_dsh(first) and os.path.isfile(session):
+        refuse_other(_file(session, max_line, watch), named(format))
     if format in (None, "dsh") and (format == "dsh" or _is_dsh(first)):
         log = open_log(session, max_line=max_line, blocks=again)
         if chosen not in (None, log.id):
             raise FormatError(f"{session}: has no session {chosen!r}; it is {log.id}")
         return log
-    return _log(Source(b"".join(again), session), format, chosen)
+    if blocks is None and os.path.isfile(session):
+        return _log(_file(session, max_line, watch), format, chosen)
+    return _log(Source(b"".join(watch(again, None)), session), format, chosen)
+
+
+def _file(path: str, max_line: int, watch: Watch) -> Source:
+    """A file, read anew each time, but no further than it reached at first: that of a running session grows."""
+    size = os.path.getsize(path)
+
+    def pieces() -> Iterator[bytes]:
+        left = size
+        for block in blocks_of(path):
+            yield block[:left]
+            left -= len(block)
+            if left <= 0:
+                return
+
+    return Source(lambda: watch(pieces(), size), path, max_line)
 
 
 def _is_tree(folder: str) -> bool:
@@ -103,6 +127,11 @@ def _chosen(sessions: tuple[Session, ...], chosen: str | None, name: str) -> Ses
 def sessions_of(session: str, *, format: str | None = None) -> tuple[Format, tuple[Session, ...]]:
     """Every session in a source, with its format. Raises FormatError, LogError, OSError."""
     is_tree = os.path.isdir(session) and _is_tree(session)
-    source = _source(session) if is_tree else Source(b"".join(blocks_of(session)), session)
+    if is_tree:
+        source = _source(session)
+    elif os.path.isfile(session):
+        source = _file(session, MAX_LINE, lambda pieces, size: pieces)
+    else:
+        source = Source(b"".join(blocks_of(session)), session)
     known = named(format) if format else detect(source)
     return known, read(source, known)

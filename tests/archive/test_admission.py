@@ -11,9 +11,9 @@ from tests.archive.logs import Log
 
 from refold.archive import Archive, Origin, Receipts, Rules, admit, receipt
 from refold.archive.keeper import Keeper, admitted
-from refold.archive.receipt import hint_of, preview, receipted_name, size_of
 from refold.events import PolicyError, Text, ToolResult
 from refold.reducer import Dsh, Reducer, presets
+from refold.reducer._receipt import hint_of, preview, receipted_name, size_of
 
 BASH = Origin(1, 2, 1, "bash", "call_ab12", '{"command":"npm   test\\n"}')
 GREP = Origin(1, 2, 3, "grep", "call_ab12", '{"pattern":"TODO"}')

@@ -16,9 +16,9 @@ from tests.archive.logs import Log
 from refold.archive import Archive, ArchiveError, Rules, Shelf, durable, recall
 from refold.archive.keeper import Keeper, admitted
 from refold.archive.layout import result_of
-from refold.archive.receipt import plain_text, result_name
 from refold.archive.rounds import originals_in, parsed
 from refold.events import ToolResult
+from refold.reducer._receipt import plain_text, result_name
 
 RULES = Rules()
 CORRUPT = '{"results": ['

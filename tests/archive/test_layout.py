@@ -19,8 +19,8 @@ from refold.archive.layout import (
     round_of,
     session_segment,
 )
-from refold.archive.receipt import result_name
 from refold.events import Text, ToolResult
+from refold.reducer._receipt import result_name
 
 DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$", re.IGNORECASE)
 HOSTILE = (

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from refold.archive.pages import lines_of, page
-from refold.archive.receipt import size_of
+from refold.reducer._receipt import size_of
 
 UNITS = ("a", "é", "汉", "😀", "\ud800", "\r")
 LONG = st.builds(str.__mul__, st.sampled_from(UNITS), st.sampled_from((1999, 2001, 9000)))

@@ -26,10 +26,10 @@ from refold.archive import (
 )
 from refold.archive.keeper import Keeper, admitted
 from refold.archive.layout import project_key, session_segment
-from refold.archive.receipt import clip, preview, result_name
 from refold.archive.store import Archive
 from refold.events import Opaque, Text, ToolResult
 from refold.reducer import presets
+from refold.reducer._receipt import clip, preview, result_name
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data" / "clear_tool_results.json").read_text())
 CASES = [(generation, case["name"], case) for generation, cases in VECTORS.items() for case in cases]

@@ -2,13 +2,14 @@
 //
 //     node dsh_core.mjs '{"rows": [...], "version": 0, "api": "events", "config": {...}}'
 //
-// It runs one pre-step and prints the session's rows after it, and how often the pre-step's next() was called.
+// It runs two pre-steps, or tells twice of a refused request where a "failure" is given. It prints the session's rows
+// after that, how often next() was called, and what the listener answered.
 
 import process from "node:process";
 
 import { apply } from "../../bridges/dsh/index.js";
 
-const { rows, version, api, config } = JSON.parse(process.argv[2]);
+const { rows, version, api, config, failure } = JSON.parse(process.argv[2]);
 const listeners = {};
 const session = {
   id: "s-1",
@@ -42,9 +43,9 @@ const next = async () => {
   nexts += 1;
   return "entered";
 };
-const step = listeners["agent/pre-step"] ?? ((payload, next) => next());
-const signal = new AbortController().signal;
-const decision = await step({ agent: { session }, signal }, next);
-await step({ agent: { session }, signal }, next);
+const point = failure ? "agent/request-error" : "agent/pre-step";
+const listener = listeners[point] ?? ((payload, next) => next());
+const payload = { agent: { session }, failure, signal: new AbortController().signal };
+const decisions = [await listener(payload, next), await listener(payload, next)];
 dispose?.();
-process.stdout.write(JSON.stringify({ rows, nexts, decision }));
+process.stdout.write(JSON.stringify({ rows, nexts, decisions }));

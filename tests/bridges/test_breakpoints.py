@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from refold.bridges.anthropic import shape_with_breakpoints
+from refold.bridges.anthropic import BreakpointShaper, shape_with_breakpoints
 from refold.reducer import Part, Policy, how, presets, ripe, when
 from refold.reducer.which import Which
 
@@ -64,3 +64,12 @@ def test_breakpoints_that_the_list_brings_along_are_taken_out() -> None:
 
     assert marks(shaped) == [(2, 0)]
     assert marks(messages) == [(0, 0)]
+
+
+def test_a_shaper_answers_call_by_call_as_the_function_does() -> None:
+    policy = presets.keep3(gate=60, threshold=60, head=10, tail=5, tools=("*",))
+    shaper = BreakpointShaper(policy)
+    messages = [{"role": "user", "content": "go"}]
+    for number in range(12):
+        messages += [asks(f"{number}a", f"{number}b"), gives(f"{number}a", f"{number}b")]
+        assert shaper(messages) == shape_with_breakpoints(messages, policy)

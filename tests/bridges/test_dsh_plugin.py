@@ -20,8 +20,10 @@ CONFIG = {
 MARKER = "\n\n[... tool result middle pruned ...]\n\n"
 
 
-class Stepped(NamedTuple):
+class Ran(NamedTuple):
     added: list[Json]
+    decisions: list[Any]
+    nexts: int
     said: str
 
 
@@ -35,22 +37,25 @@ def rows(version: int) -> list[Json]:
     ]
 
 
-def stepped(version: int | None, api: str | None, **config: Any) -> Stepped:
-    """Two pre-steps of a core; each enters its step, whatever happened."""
-    asked = {"rows": rows(version or 0), "version": version, "api": api, "config": CONFIG | config}
-    command = ["node", CORE, json.dumps(asked)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90)
+def ran(core: Json) -> Ran:
+    done = subprocess.run(["node", CORE, json.dumps(core)], capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert (answer["nexts"], answer["decision"]) == (2, "entered")
-    return Stepped(answer["rows"][11:], done.stderr)
+    return Ran(answer["rows"][len(core["rows"]) :], answer["decisions"], answer["nexts"], done.stderr)
+
+
+def stepped(version: int | None, api: str | None, **config: Any) -> Ran:
+    """Two pre-steps of a core; each enters its step, whatever happened."""
+    run = ran({"rows": rows(version or 0), "version": version, "api": api, "config": CONFIG | config})
+    assert (run.nexts, run.decisions) == (2, ["entered", "entered"])
+    return run
 
 
 @pytest.mark.parametrize(("version", "api"), [(0, "events"), (1, "log"), (3, "eventAt"), (4, "eventAt")])
 def test_a_cut_is_appended_in_the_words_of_the_core(version: int, api: str) -> None:
-    added, said = stepped(version, api)
-    assert said == ""
-    prune, result = added
+    run = stepped(version, api)
+    assert run.said == ""
+    prune, result = run.added
     assert (prune["type"], prune["data"]["shadowedSeqs"]) == ("compaction/prune", [5])
     ends = ("start", "end") if version < 3 else ("startSeq", "endSeq")
     assert result["surfaceOp"] == {"op": "replace", **dict.fromkeys(ends, 5)}
@@ -83,7 +88,33 @@ def test_a_cut_is_appended_in_the_words_of_the_core(version: int, api: str) -> N
 def test_what_it_cannot_work_with_is_said_once_and_the_agent_goes_on(
     version: int | None, api: str | None, config: Json, why: str
 ) -> None:
-    added, said = stepped(version, api, **config)
-    assert added == []
-    assert said.startswith(f"refold: {why}")
-    assert said.count("\n") == 1
+    run = stepped(version, api, **config)
+    assert run.added == []
+    assert run.said.startswith(f"refold: {why}")
+    assert run.said.count("\n") == 1
+
+
+TOO_LONG = {"code": "CONTEXT_WINDOW_EXCEEDED", "message": "prompt is too long"}
+
+
+def refused(failure: Json, policy: str) -> Ran:
+    """A request of the second turn's second step is refused, and refused again."""
+    finish = {"type": "finish", "reason": {"kind": "error", "failure": failure}}
+    stream = [{"type": "chunk", "time": 0, "chunk": finish}]
+    attempt = row("assistant/attempt", 12, {"turn": 2, "step": 2, "stream": stream})
+    stopped = [*rows(4), row("step/start", 11, {"turn": 2, "step": 2}), attempt]
+    config = CONFIG | {"policy": policy}
+    return ran({"rows": stopped, "version": 4, "api": "eventAt", "config": config, "failure": failure})
+
+
+def test_a_request_that_was_too_long_is_made_again_where_that_cuts_something_and_else_left_to_the_harness() -> None:
+    run = refused(TOO_LONG, "pruner:threshold=60,head=10,tail=10")
+    assert [row["type"] for row in run.added] == ["compaction/prune", "tool/result"]
+    assert (run.decisions, run.nexts) == ([{"kind": "retry"}, "entered"], 1)
+    run = refused(TOO_LONG, "keep3:gate=1000000")
+    assert (run.added, run.decisions) == ([], ["entered", "entered"])
+
+
+def test_a_request_that_failed_otherwise_is_left_to_the_harness() -> None:
+    run = refused({"code": "SERVER_OVERLOADED", "message": "busy"}, "pruner:threshold=60,head=10,tail=10")
+    assert (run.added, run.decisions, run.said) == ([], ["entered", "entered"], "")

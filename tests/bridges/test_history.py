@@ -1,13 +1,17 @@
 """A list that grows is folded once; the answers are those of folding it whole, whatever came between."""
 
+import copy
+from collections.abc import Callable
+from operator import eq, is_
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refold.bridges import history
-from refold.bridges.history import History, change_json
-from refold.bridges.messages import tell_messages
+from refold.bridges.history import History, Same, change_json
+from refold.bridges.messages import Shaper, shape, tell_messages
 from refold.reducer import Part, Policy, how, presets, ripe, when
 from refold.reducer.which import Which
 
@@ -79,17 +83,26 @@ def test_a_list_that_was_cut_back_is_folded_anew() -> None:
     ]
 
 
-def test_each_message_is_read_once() -> None:
+@given(growing(), st.sampled_from(POLICIES))
+@settings(max_examples=60, deadline=None)
+def test_a_shaper_answers_as_shape_does(lists: list[list[Message]], policy: Policy) -> None:
+    shaper = Shaper(policy)
+    for messages in lists:
+        assert shaper(messages) == shape(messages, policy)
+
+
+@pytest.mark.parametrize(("same", "passed"), [(is_, list), (eq, copy.deepcopy)])
+def test_each_message_is_read_once(same: Same, passed: Callable[[list[Message]], list[Message]]) -> None:
     read: list[int] = []
 
     def tell(told: Any, messages: Any, known: int) -> None:
         read.append(len(messages) - known)
         tell_messages(told, messages, known)
 
-    kept = History(SEEN_ONCE, None, tell, change_json)
+    kept = History(SEEN_ONCE, None, tell, change_json, same=same)
     messages: list[Message] = [{"role": "user", "content": "go"}]
     for name in "abcd":
-        kept.shown(messages)
+        kept.shown(passed(messages))
         messages += [call(name), result(name)]
 
     assert read == [1, 2, 2, 2]

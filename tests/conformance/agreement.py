@@ -19,7 +19,7 @@ from refold.events import (
     UserMessage,
 )
 from refold.events.formats._source import Session
-from refold.reducer import Reducer, Reported, presets
+from refold.reducer import Counted, Reducer, Reported, presets
 
 LARGE_CHARS = 8192
 IMAGE_TOKENS = 1600
@@ -70,6 +70,18 @@ def ratios(session: Session) -> Iterator[float]:
         elif isinstance(event, UserMessage) and event.replaces is not None:
             head = None
         view = reducer.fold(view, event)
+
+
+def prompts(session: Session) -> dict[int, tuple[int, int]]:
+    """For each call with usage, by its answer's seq: the prompt as reported, and the surface before it by tiktoken."""
+    reducer = Reducer(presets.none(), Counted())
+    view = reducer.start()
+    found = {}
+    for event in session.events:
+        if isinstance(event, AssistantMessage) and event.usage is not None:
+            found[event.seq] = prompt_tokens(event.usage), reducer.measure(view).tokens or 0
+        view = reducer.fold(view, event)
+    return found
 
 
 def weighed(session: Session) -> tuple[float, float] | None:

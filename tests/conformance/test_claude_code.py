@@ -1,10 +1,13 @@
 """Claude Code transcripts of the folder against its manifest."""
 
+from itertools import pairwise
+
 import pytest
-from tests.conformance.agreement import counts, weighed
+from tests.conformance.agreement import counts, prompts, weighed
 from tests.conformance.manifest import counted, names, source
 from tests.formats.checked import check
 
+from refold.events import ToolResult
 from refold.events.formats.claude_code import FORMAT
 
 pytestmark = pytest.mark.conformance
@@ -24,6 +27,7 @@ DIFFERENT = {
     "agent-sessions_small.jsonl": {"thinking": 4},
 }
 OF_ALL_SESSIONS = ("agent-sessions_small.jsonl",)
+MICRO_COMPACTED = "entire-cli_57-f1f346970c-1.jsonl"
 # Hand-made fixtures whose usage has nothing to do with their text (a prompt of 25 tokens in the middle of a session).
 INVENTED_USAGE = ("claude-code-log_edge_cases.jsonl", "claude-code-log_representative_messages.jsonl")
 
@@ -46,10 +50,33 @@ def test_prompts_are_about_as_large_as_reported(name: str) -> None:
             assert found[1] < 1.3
 
 
-def test_the_micro_compaction_clears_nine_results_and_the_prompt_falls_as_reported() -> None:
-    (session,) = FORMAT.read(source("claude_code", "entire-cli_57-f1f346970c-1.jsonl"))
-    cleared = [event for event in session.events if event.type == "tool/result" and getattr(event, "replaces", None)]
+def test_the_surface_falls_with_the_reported_prompt_at_the_micro_compaction() -> None:
+    """Of the nine known micro-compactions that name ids, the folder has one (version 2.1.17, nine ids): the provider
+    counted 135,211 tokens before it and 109,852 after."""
+    (session,) = FORMAT.read(source("claude_code", MICRO_COMPACTED))
+    results = [event for event in session.events if isinstance(event, ToolResult)]
+    cleared = [event for event in results if event.replaces is not None]
+    originals = {event.call_id: event.seq for event in results if event.replaces is None}
     assert len(cleared) == 9
+    assert [event.replaces for event in cleared] == [(originals[event.call_id],) * 2 for event in cleared]
+
+    calls = prompts(session)
+    before = max(seq for seq in calls if seq < cleared[0].seq)
+    after = min(seq for seq in calls if seq > cleared[-1].seq)
+    (reported, shown), (reported_after, shown_after) = calls[before], calls[after]
+    assert (reported, reported_after) == (135_211, 109_852)
+    assert shown - shown_after == pytest.approx(reported - reported_after, rel=0.02)
+
+
+def test_a_micro_compaction_that_names_nothing_leaves_surface_and_prompt() -> None:
+    main, *_ = FORMAT.read(source("claude_code", "kimi-cli_28-db10720a96-0.jsonl"))
+    assert not any(isinstance(event, ToolResult) and event.replaces for event in main.events)
+    reported = [prompt for prompt, _ in prompts(main).values()]
+    assert all(later > 0.95 * earlier for earlier, later in pairwise(reported))
+
+
+def test_a_fall_that_no_record_explains_is_noted() -> None:
+    (session,) = FORMAT.read(source("claude_code", MICRO_COMPACTED))
     assert [note for note in session.notes if "fell" in note] == [
         "turn 6 step 1: the reported prompt fell from 138395 to 95864 tokens, and no record says why"
     ]

@@ -8,6 +8,7 @@ import pytest
 from refold.commit import Commit
 from refold.events import RefoldError, SurfaceEvent, SurfaceRewind
 from refold.files import open_log
+from refold.lab import peers
 from refold.laws.books import prefix, sums
 from refold.laws.case import Case
 from refold.laws.fold import replay as replayed_in_parts
@@ -35,6 +36,11 @@ POLICIES = {
     "keep3+round": lambda: small_keep3() + presets.round_(),
     "overclock+keep3": lambda: presets.overclock() + small_keep3(),
     "debt+microcompact": lambda: presets.debt() + presets.microcompact(retain=2),
+    "langchain-clear": lambda: peers.langchain_clear(1_000, keep=1, clear_at_least=2_000),
+    "openai-trim": lambda: peers.openai_trim(recent_turns=1),
+    "swe-agent": lambda: peers.swe_agent(n=2, polling=3),
+    "opencode-prune": lambda: peers.opencode_prune(protect=1_000, minimum=500),
+    "agenc-valve": lambda: peers.agenc_valve(high=6_000, least=500, keep=1),
 }
 
 

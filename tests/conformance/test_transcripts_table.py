@@ -13,25 +13,30 @@ _spec = importlib.util.spec_from_file_location("transcripts_table", ROOT / "benc
 table = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(table)
 
-WRITTEN = {
-    cells[0]: cells[1:]
-    for line in (ROOT / "docs/transcripts.md").read_text().splitlines()
-    if line.startswith("| ") and "/" in (cells := [cell.strip() for cell in line.strip("|").split("|")])[0]
-}
+
+def rows(text: str) -> dict[str, list[str]]:
+    """The cells of each row that begins with a file's name, by that name."""
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
+    return {cells[0]: cells[1:] for cells in lines if "/" in cells[0]}
+
+
+COUNTS, OFF = map(rows, (ROOT / "docs/transcripts.md").read_text().split("## Calls off"))
 
 
 @pytest.mark.parametrize("path", table.paths(FOLDER), ids=lambda path: path.relative_to(FOLDER).as_posix())
-def test_the_table_has_the_files_counts(path):
-    written = WRITTEN[path.relative_to(FOLDER).as_posix()]
+def test_the_tables_have_the_files_counts_and_the_calls_that_are_off(path):
+    name = path.relative_to(FOLDER).as_posix()
 
     found = table.row(path, FOLDER)
 
     if isinstance(found, str):
-        assert written[0].startswith("refused: ")
+        assert rows(found) == {name: COUNTS[name]}
+        assert COUNTS[name][0].startswith("refused: ")
     else:
-        assert written[0] == found.format
-        assert tuple(map(int, written[1:8])) == found.counts
+        assert COUNTS[name][0] == found.format
+        assert tuple(map(int, COUNTS[name][1:8])) == found.counts
+        assert rows(table.off(found) or "") == ({name: OFF[name]} if name in OFF else {})
 
 
 def test_the_table_has_no_file_that_is_not_there():
-    assert len(WRITTEN) == len(table.paths(FOLDER)) > 100
+    assert len(COUNTS) == len(table.paths(FOLDER)) > 100

@@ -46,6 +46,7 @@ PROFILES = {
 }
 POLICIES = {
     "keep3": lambda: presets.keep3(gate=1, keep=1, threshold=200, head=50, tail=20, tools=("*",)),
+    "pruner": lambda: presets.pruner(threshold=200, head=50, tail=20, ratio=1),
     "microcompact": lambda: presets.microcompact(retain=1),
     "microcompact-neocode": lambda: presets.microcompact_neocode(retain=1),
     "round": presets.round_,

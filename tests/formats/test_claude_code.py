@@ -126,6 +126,17 @@ def test_a_micro_compaction_clears_the_results_it_names_before_the_next_request(
     assert "a micro-compaction names 5 results that are not on the surface" in session.notes
 
 
+def test_the_surface_shrinks_at_the_call_whose_reported_prompt_does() -> None:
+    session = read("claude_code_microcompaction.jsonl")
+    third, fourth = answers(session)[2:]
+
+    assert third.usage
+    assert fourth.usage
+    assert (third.usage.total - 4, fourth.usage.total - 1) == (135_211, 109_852)  # less what they answered
+    before, after = (sum(map(len, texts(session, answer.seq))) for answer in (third, fourth))
+    assert after < before
+
+
 def test_a_micro_compaction_that_names_nothing_changes_nothing() -> None:
     boundary = record("system", "b", subtype="microcompact_boundary", microcompactMetadata={"compactedToolIds": []})
     session = made(

@@ -1,13 +1,14 @@
 """Telling a format by content, never by a name."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
-from tests.formats.reading import DATA, excerpt
+from tests.formats.reading import DATA, excerpt, lines
 
 from refold.events import FormatError, LogError
-from refold.events.formats import FORMATS, Source, detect, named, read
+from refold.events.formats import FORMATS, Format, Source, detect, named, read
 
 EXCERPTS = sorted(path.name for path in DATA.iterdir() if path.suffix != ".md")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "session.v4.jsonl.zstd"
@@ -53,6 +54,52 @@ def test_what_is_nested_too_deeply_is_refused(text: str) -> None:
             read(Source(text.encode(), "deep"), form)
 
 
+USER = '{"type":"user","uuid":"u","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"hi"}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"messages":' + "[" * 3000 + "]" * 3000 + "}", "its JSON is nested too deeply to be read"),
+        ('{"type":"user","x":' + "[" * 3000 + "]" * 3000 + '}\n{"a":1}\n', "its JSON is nested too deeply to be read"),
+        ('[{"n":' + "9" * 5000 + "}]", r"not JSON: the number 99999999999999999999\.\.\. is too large"),
+        ('[{"n":1e400}]', "not JSON: the number 1e400 is too large"),
+        ('{"messages": [ {"role": "user"', "not JSON: .* column 31"),
+        ("x" * 101, "the line is longer than 100 bytes, the most that is read"),
+    ],
+)
+def test_what_cannot_be_read_at_all_is_refused_with_the_cause(text: str, reason: str) -> None:
+    with pytest.raises(FormatError, match=f"^thing: {reason}"):
+        detect(Source(text.encode(), "thing", max_line=100 if len(text) == 101 else 1 << 20))
+
+
+def test_a_line_that_is_too_deep_is_left_out_and_named() -> None:
+    (session,) = read(Source(f"{USER}\n{'[' * 3000}{']' * 3000}\n".encode(), "thing"))
+
+    assert session.partial
+    assert session.notes == ("line 2 is nested too deeply and is left out",)
+
+
+def test_a_line_that_is_too_long_is_refused_with_its_cause_once_it_is_met() -> None:
+    with pytest.raises(FormatError, match=r"^thing: the line is longer than 1000 bytes, the most that is read"):
+        read(Source(f"{USER}\n{USER.replace('hi', 'x' * 1000)}\n".encode(), "thing", max_line=1000))
+
+
+def test_a_number_that_no_header_of_dsh_can_hold_is_named() -> None:
+    header = b'{"type":"session","version":0,"id":"s","createdAt":1e400,"cwd":"/"}\n'
+    with pytest.raises(LogError, match=r"^log:1: the header cannot be read: the number 1e400 is too large$"):
+        read(Source(header, "log"), "dsh")
+
+
+def test_a_source_in_pieces_is_read_as_one_that_is_whole() -> None:
+    for name in EXCERPTS:
+        whole = excerpt(name)
+        data = whole.data
+        pieces = Source(lambda data=data: (data[at : at + 7] for at in range(0, len(data), 7)), name)
+        if name != SPELLINGS:
+            assert read(pieces) == read(whole)
+
+
 def test_a_format_can_be_named() -> None:
     plain = Source(json.dumps([{"role": "user", "content": "go"}]).encode(), "plain")
 
@@ -61,9 +108,36 @@ def test_a_format_can_be_named() -> None:
         named("gpt")
 
 
-def test_a_source_of_another_format_is_refused_by_name() -> None:
+SIBLINGS = {  # one file can be both: spans of a framework's trace are OpenTelemetry's, a run's list is a chat's
+    ("mini_swe_agent", "openai_chat"),
+    ("pydantic_ai", "otel_genai"),
+    ("langchain", "otel_genai"),
+}
+
+
+@pytest.mark.parametrize("name", [*(name for name in EXCERPTS if name != SPELLINGS), EXAMPLE.name])
+def test_a_source_of_another_format_is_refused_and_its_own_named(name: str) -> None:
+    source = Source(EXAMPLE.read_bytes(), name) if name == EXAMPLE.name else excerpt(name)
+    own = detect(source).name
+
+    for other in {known.name for known in FORMATS} - {own} - {wanted for mine, wanted in SIBLINGS if mine == own}:
+        with pytest.raises(FormatError, match=rf"^{re.escape(name)}: is no .* \({other}\): it looks like {own}$"):
+            read(source, other)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form.name != "dsh"], ids=lambda form: form.name)
+def test_records_of_nobody_s_format_are_refused_by_every_reader_that_is_forced(form: Format) -> None:
+    rows = lines({"type": "user", "content": "go"}, {"type": "tool_use", "id": "c"}, {"type": "tool_result", "id": "c"})
     with pytest.raises(FormatError):
-        read(excerpt("openai_chat_request.json"), "langchain")
+        read(rows, form)
+
+
+def test_reading_leaves_the_decoded_document_as_it_was() -> None:
+    for name in EXCERPTS:
+        source = excerpt(name)
+        read(source) if name != SPELLINGS else None
+        if name.endswith(".json"):
+            assert source.document() == json.loads(source.data)
 
 
 def test_no_format_reads_what_only_its_file_name_would_tell() -> None:

@@ -197,19 +197,47 @@ def test_v1_a_changed_system_prompt_is_a_new_header() -> None:
     assert [header.system for header in of(session, RequestHeader)] == ["one", "two"]
 
 
-def test_v1_actions_of_one_response_are_one_answer_and_errors_are_results() -> None:
-    def action(call_id: str, thought: str) -> dict[str, Any]:
-        call = {"id": call_id, "name": "terminal", "arguments": "{}"}
-        told = {"id": call_id, "kind": "ActionEvent", "tool_name": "terminal", "tool_call_id": call_id}
-        return {**told, "tool_call": call, "llm_response_id": "r", "thought": [{"type": "text", "text": thought}]}
+def v1_action(call_id: str, thought: str = "", response: str = "r") -> dict[str, Any]:
+    call = {"id": call_id, "name": "terminal", "arguments": "{}"}
+    told = {"id": call_id, "kind": "ActionEvent", "tool_name": "terminal", "tool_call_id": call_id}
+    return {**told, "tool_call": call, "llm_response_id": response, "thought": [{"type": "text", "text": thought}]}
 
+
+def v1_observation(call_id: str) -> dict[str, Any]:
+    seen = {"content": [{"type": "text", "text": f"of {call_id}"}]}
+    return {"id": f"o-{call_id}", "kind": "ObservationEvent", "tool_call_id": call_id, "observation": seen}
+
+
+def test_v1_actions_of_one_response_are_one_answer_and_errors_are_results() -> None:
     failed = {"id": "e", "kind": "AgentErrorEvent", "tool_name": "terminal", "tool_call_id": "b", "error": "no"}
     rejected = {"id": "u", "kind": "UserRejectObservation", "tool_call_id": "a", "rejection_reason": "stop"}
 
-    session = one(v1(action("a", "both"), action("b", ""), failed, rejected))
+    session = one(v1(v1_action("a", "both"), v1_action("b"), failed, rejected))
 
     assert len(answers(session)) == 1
     assert [(said(each), each.is_error) for each in results(session)] == [("no", True), ("Action rejected: stop", True)]
+
+
+def test_v1_actions_of_one_response_that_stand_apart_are_messages_of_their_own() -> None:
+    """As the SDK's events_to_messages sends them: only neighbours are put together."""
+    far = (v1_action("c", "other", "r2"), v1_observation("c"), v1_action("d", "late"), v1_observation("d"))
+    session = one(v1(v1_action("a", "early"), v1_observation("a"), v1_action("b", "again"), v1_observation("b"), *far))
+
+    asked = [[block.id for block in answer.content if isinstance(block, ToolUse)] for answer in answers(session)]
+    assert asked == [["a"], ["b"], ["c"], ["d"]]
+    assert [(answer.turn, answer.step) for answer in answers(session)] == [(1, 1), (1, 1), (1, 2), (1, 3)]
+    assert surface(session)[1::2] == ["tool: of a", "tool: of b", "tool: of c", "tool: of d"]
+
+
+def test_v1_usage_of_a_response_whose_actions_stand_apart_counts_once() -> None:
+    report = {"response_id": "r", "prompt_tokens": 10, "completion_tokens": 2}
+    state = {"id": "s", "stats": {"usage_to_metrics": {"agent": {"token_usages": [report]}}}}
+    events = json.loads(v1(v1_action("a"), v1_observation("a"), v1_action("b"), v1_observation("b")))
+    files = {f"events/event-{place}.json": event for place, event in enumerate(events)}
+
+    session = one(json.dumps({**files, "base_state.json": state}))
+
+    assert [answer.usage for answer in answers(session)] == [Usage(10, 2), None]
 
 
 def test_v1_a_condensation_forgets_by_id_and_its_summary_may_be_forgotten_too() -> None:

@@ -5,6 +5,7 @@ import shutil
 import sys
 from functools import partial
 from importlib.metadata import version
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,25 @@ def test_the_provider_loses_cached_tokens_only_where_a_cut_was_announced(two_tur
     assert lost == announced == [5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 17]
 
 
+def test_a_request_that_is_refused_as_too_long_is_cut_and_made_again_in_the_same_step(plugged: Plugged) -> None:
+    plugged.settings = {**USUAL, "policy": "pruner:threshold=600,head=100,tail=100"}
+    refusal = {"refuse": "This model's maximum context length is 131072 tokens"}
+    run = plugged.record("Count.", script=[*script(1, 4)[:4], refusal, {"text": "Counted."}])
+    assert (run.finished, said(run)) == (["completed"], [])
+    whole = [printed(number) for number in range(1, 5)]
+    assert [shown(request) for request in run.requests] == [*(whole[:seen] for seen in range(5)), list(map(cut, whole))]
+    rows = logged(run)
+    attempt = next(place for place, row in enumerate(rows) if row["type"] == "assistant/attempt")
+    after = [row["type"] for row in rows[attempt + 1 :]]
+    assert after[:8] == ["compaction/prune", "tool/result"] * 4
+    assert "step/start" not in after
+    reducer = Reducer(presets.pruner(600, 100, 100), Dsh(4))
+    view = reducer.fold_all(reducer.start(), islice(open_log(run.log), attempt + 1))
+    assert [operation.seq for operation in reducer.plan(view)] == [
+        row["data"]["shadowedSeqs"][0] for row in rows if row["type"] == "compaction/prune"
+    ]
+
+
 KILLABLE = {
     **USUAL,
     "command": ["sh", "-c", f"test ! -e FOLDER/gone && echo $$ > FOLDER/pid && exec '{REFOLD}' serve"],
@@ -231,9 +251,26 @@ def test_without_the_command_the_session_is_complete_and_unpruned(
     assert_whole(plugged.record("Count.", script=script(1, 6)), why)
 
 
-def test_a_process_that_does_not_answer_leaves_the_session_whole(plugged: Plugged) -> None:
-    plugged.settings = {"policy": POLICY, "command": ["sleep", "600"], "waitMs": 300}
-    assert_whole(plugged.record("Count.", script=script(1, 6)), "no answer within 300 ms")
+def test_a_process_that_does_not_answer_costs_the_session_two_seconds_once_and_leaves_it_whole(
+    plugged: Plugged,
+) -> None:
+    plugged.settings = {"policy": POLICY, "command": ["sleep", "600"]}
+    run = plugged.record("Count.", script=script(1, 6))
+    assert_whole(run, "no answer within 2000 ms")
+    times = [row["time"] for row in logged(run) if row["type"] in ("turn/start", "step/start")]
+    waits = [(later - earlier) // 1000 for earlier, later in pairwise(times)]
+    assert sum(wait >= 2 for wait in waits) == 1
+
+
+def test_a_process_that_answers_late_is_asked_again_once_it_has_answered(plugged: Plugged) -> None:
+    late = f"until test -e FOLDER/go; do sleep 0.1; done; exec '{REFOLD}' serve"
+    plugged.settings = {"policy": POLICY, "command": ["sh", "-c", late]}
+    run = plugged.record("Count.", script=script(1, 10, "touch ../go; sleep 10"))
+    assert run.finished == ["completed"]
+    whole = [[printed(number) for number in range(1, request + 1)] for request in range(KILLED_BEHIND)]
+    # The gate opened where it must, because the log tells when that was.
+    assert [shown(request) for request in run.requests] == [*whole, *(usual(number) for number in range(6, 11))]
+    assert said(run) == ["refold: tool results are left whole: no answer within 2000 ms"]
 
 
 def assert_whole(run: Run, why: str) -> None:

@@ -39,12 +39,15 @@ def stopped(folder: Path, seq: int) -> Path:
     return log
 
 
-def applied(log: Path) -> Path:
-    """The log with the cuts of keep3; the gate is low, because the recorded session is short."""
+def refold(*arguments: str | Path) -> bytes:
+    command = [Path(sys.executable).with_name("refold"), *arguments]
+    return subprocess.run(command, check=True, timeout=60, stdout=subprocess.PIPE).stdout
+
+
+def applied(log: Path, policy: str = "keep3:gate=1000") -> Path:
+    """The log with the policy's cuts; the gate of keep3 is low, because the recorded session is short."""
     cut = log.with_name("cut.v4.jsonl.zstd")
-    refold = Path(sys.executable).with_name("refold")
-    command = [refold, "apply", log, "-o", cut, "--policy", "keep3:gate=1000"]
-    subprocess.run(command, check=True, timeout=60)
+    refold("apply", log, "-o", cut, "--policy", policy)
     return cut
 
 
@@ -83,6 +86,57 @@ def test_the_next_request_shows_the_cuts_and_everything_else_unchanged(
     assert run.requests[0]["system"] == expected["system"]
     assert run.requests[0]["tools"] == expected["tools"]
     assert rows(run.log)[: len(rows(cut))] == rows(cut)
+
+
+def originals(log: Path) -> dict[str, tuple[int, int, str]]:
+    """Turn, step and text of each result by the call it answers, read from the rows of an uncut log."""
+    found = {}
+    for row in map(json.loads, rows(log)):
+        if row["type"] == "tool/result":
+            message = row["data"]["message"]
+            text = "".join(block["text"] for block in message["content"])
+            found[message["toolCallId"]] = (row["data"]["turn"], row["data"]["step"], text)
+    return found
+
+
+def cleared_by_hand(request: dict[str, Any], log: Path, before_turn: int) -> set[str]:
+    """Put round's line in the place of each result of an earlier turn that is longer than the line, and name it."""
+    cleared, known = set(), originals(log)
+    for call, result in results(request).items():
+        turn, step, text = known.get(call, (before_turn, 0, ""))
+        line = (
+            f"[第 {turn} 轮 第 {step} 步工具结果已清除归档，可用 read_tool_result_log(turn: {turn}, step: {step}) 读取]"
+        )
+        if turn < before_turn and len(line) < len(text) and price(text_block(line)) < price(text_block(text)):
+            result["content"] = text_block(line)["content"]
+            cleared.add(call)
+    return cleared
+
+
+def text_block(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}]}
+
+
+# After which event the log stops, the turn that is then not over, and how many results the turns before it leave.
+@pytest.mark.parametrize(("stop", "turn", "cuts"), [(344, 6, 40), (335, 5, 32)], ids=["turn closed", "a tool runs"])
+def test_results_cleared_by_round_are_lines_in_the_next_request_and_recall_gives_every_one_back(
+    harness: "Harness", tmp_path: Path, stop: int, turn: int, cuts: int
+) -> None:
+    whole = stopped(tmp_path, stop)
+    cut = applied(whole, "round")
+    uncut_run, run = harness.resume(whole, "Go on."), harness.resume(cut, "Go on.")
+    assert (run.refused, run.finished) == (None, ["completed"])
+    expected = uncut_run.requests[0]
+    assert len(cleared_by_hand(expected, whole, turn)) == cuts
+    assert run.requests[0]["messages"] == expected["messages"]
+    assert rows(run.log)[: len(rows(cut))] == rows(cut)
+
+    logged = originals(whole)
+    recalled = {}
+    for of_turn, step in sorted({place[:2] for place in logged.values()}):
+        answer = json.loads(refold("recall", cut, "--turn", str(of_turn), "--step", str(step), "--json"))
+        recalled |= {one["call_id"]: (one["turn"], one["step"], one["text"]) for one in answer["results"]}
+    assert recalled == logged
 
 
 def test_the_harness_counts_the_tokens_that_the_cuts_saved(harness: "Harness", tmp_path: Path) -> None:

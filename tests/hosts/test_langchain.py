@@ -1,6 +1,7 @@
 """A LangChain agent, run by LangChain itself: what its model is sent is what the state's messages say."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, messages_to_dict
 from langchain_core.outputs import ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 from tests.hosts.scenario import (
+    CUT,
+    EXAMPLES,
     POLICY,
     PROMPT,
     RESTART,
@@ -114,3 +117,21 @@ def test_a_run_that_is_taken_up_by_a_new_process_goes_on_as_if_nothing_had_happe
 
 def test_the_example_tells_what_the_rule_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert example("langchain_agent.py", capsys) == of_example(frozen=4)
+
+
+def test_the_lines_of_the_readme_are_all_that_an_agent_needs() -> None:
+    def read_log(step: int) -> str:
+        """Read a night's log."""
+        return log
+
+    readme = EXAMPLES.with_name("README.md").read_text("utf-8")
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "RefoldMiddleware" in block]
+    log = "All quiet on the wing, on deck and in the hold. " * 800
+    calls = [{"id": f"call-{step}", "name": "read_log", "args": {"step": step}} for step in range(1, 15)]
+    fake = Model(messages=iter([*(AIMessage("", tool_calls=[call]) for call in calls), AIMessage("done")]), sent=[])
+    exec(code, {"model": fake, "tools": [read_log]})
+
+    assert len(code.splitlines()) < 10
+    assert len(log) * 10 // 4 > 50_000  # the gate has surely opened when the tenth is born
+    shown = [texts(messages).get("call-10") for messages in fake.sent]
+    assert shown == [None] * 10 + [log] * 3 + [log[:4096] + CUT + log[-1024:]] * 2

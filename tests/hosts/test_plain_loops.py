@@ -23,8 +23,8 @@ from tests.hosts.scenario import (
     views,
 )
 
-from refold.bridges.anthropic import shape_with_breakpoints
-from refold.bridges.messages import shape
+from refold.bridges.anthropic import BreakpointShaper
+from refold.bridges.messages import Shaper
 from refold.events.formats import anthropic_messages, openai_chat
 from refold.events.formats._source import Source
 
@@ -68,8 +68,9 @@ def anthropic_loop(messages: list[Any], last: int) -> Requests:
     """Calls the model up to call `last`; the list keeps what was said, the SDK's own objects among it."""
     kept: Requests = []
     client = anthropic.Anthropic(api_key="none", http_client=provider(anthropic_answer, kept))
+    shape = BreakpointShaper(POLICY)
     for _ in range(1 + len(texts(messages)), last + 1):
-        answer = client.messages.create(model="fake", max_tokens=100, messages=shape_with_breakpoints(messages, POLICY))
+        answer = client.messages.create(model="fake", max_tokens=100, messages=shape(messages))
         messages.append({"role": "assistant", "content": answer.content})
         uses = [block for block in answer.content if block.type == "tool_use"]
         results = [
@@ -92,8 +93,9 @@ def openai_answer(step: int) -> Any:
 def openai_loop(messages: list[Any], last: int) -> Requests:
     kept: Requests = []
     client = openai.OpenAI(api_key="none", http_client=provider(openai_answer, kept))
+    shape = Shaper(POLICY)
     for _ in range(1 + len(texts(as_json(messages))), last + 1):
-        answer = client.chat.completions.create(model="fake", messages=shape(messages, POLICY))
+        answer = client.chat.completions.create(model="fake", messages=shape(messages))
         message = answer.choices[0].message
         messages.append(message)
         for call in message.tool_calls or []:

@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from refold.cli._policy import policy_of
 from refold.cli.audit import audit
 from refold.cli.compare import compare
+from refold.cli.policies import policies
+from refold.cli.view import view
 from refold.events import LogError, PolicyError
 from refold.files import OutputError
+from refold.lab.peers import qwen_watermark, swe_agent
+from refold.reducer.presets import keep3
 
 FORMATS = Path(__file__).parents[1] / "data" / "formats"
 CLAUDE = str(FORMATS / "claude_code_microcompaction.jsonl")
@@ -53,6 +58,14 @@ def test_one_price_alone_is_refused() -> None:
 def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(PolicyError, match="there is no preset 'nonsense'"):
         run(compare, CLAUDE, "--policy", "nonsense", *PRICED)
+
+
+def test_a_peer_is_named_like_a_preset_in_every_command() -> None:
+    assert policy_of("swe-agent:polling=25") == swe_agent(polling=25)
+    assert policy_of("keep3+qwen-watermark:keep=2") == keep3() + qwen_watermark(keep=2)
+    shown = json.loads(run(view, CLAUDE, "--policy", "mask-oldest:keep=1", "--json").stdout)
+    assert shown["policy"] == "mask-oldest"
+    assert json.loads(run(policies, "--json").stdout)[-1]["laws"]["shrink"].startswith("broken: ")
 
 
 def test_the_report_needs_no_network_and_is_not_overwritten(tmp_path: Path) -> None:

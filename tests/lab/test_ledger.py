@@ -48,6 +48,19 @@ def test_a_mark_before_the_first_changed_block_is_found_by_the_next_cut_behind_i
     assert [charge.read for charge in charged(Ledger(MARKED), calls)] == [0, 10_000, 45_000]
 
 
+def test_a_mark_before_the_next_candidate_keeps_what_stands_before_it_for_a_cut_long_after() -> None:
+    rules = Rules("marked", 1, 1024, 300, ("changed", "next", "last"), 20)
+    waiting = {"waiting": 4_000, "waiting_places": 4}
+    grown = [
+        call(10_000 + 5_000 * at, 5_000 + 5_000 * at, 10 * at, 10 * at, time=1_000 + 200_000 * at, **waiting)
+        for at in range(5)
+    ]
+    cut = call(20_000, 4_000, 50, 4, time=1_001_000)
+    assert list(charged(Ledger(rules), [*grown, cut]))[-1] == Charge(4_000, 16_000, 0)
+    unmarked = Rules("marked", 1, 1024, 300, ("changed", "last"), 20)
+    assert list(charged(Ledger(unmarked), [*grown, cut]))[-1] == Charge(0, 20_000, 0)
+
+
 def test_another_model_has_a_cache_of_its_own() -> None:
     calls = [call(2_048, 0), call(2_176, 2_048, model="other"), call(2_304, 2_176)]
     assert [charge.read for charge in charged(Ledger(EVERY), calls)] == [0, 0, 2_048]

@@ -1,5 +1,6 @@
 """Each peer's preset on a session that shows its rule; what is expected is from the peer's own documentation."""
 
+import pytest
 from msgspec.structs import replace
 from tests.sessions import Script
 
@@ -65,11 +66,29 @@ def test_openai_leaves_outputs_of_at_most_500_characters() -> None:
     assert not any(cut_at(peers.openai_trim(), script))
 
 
-def test_swe_agent_keeps_the_newest_five_and_with_polling_cuts_in_batches() -> None:
-    script, seqs = reads(12)
-    assert cut_at(peers.swe_agent(), script)[5:8] == [(), (seqs[0],), (seqs[1],)]
-    batches = [cut for cut in cut_at(peers.swe_agent(polling=3), script) if cut]
-    assert batches == [tuple(seqs[0:3]), tuple(seqs[3:6])]
+# How many results LastNObservations of SWE-agent (commit 318f909) has removed once so many have come, run by itself on
+# a history that begins, as SWE-agent's do, with the task as its first observation.
+REMOVED = {
+    (5, 1): [0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24],
+    (3, 4): [0, 0, 0, 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 16, 16, 16, 16, 20, 20, 20, 20, 24, 24, 24],
+    (5, 25): [0] * 24 + [19] * 25 + [44] * 12,
+}
+
+
+@pytest.mark.parametrize(("n", "polling"), REMOVED)
+def test_swe_agent_removes_as_many_as_its_own_class_does_after_every_result(n: int, polling: int) -> None:
+    removed = REMOVED[n, polling]
+    script, seqs = reads(len(removed) - 1)
+    gone: list[int] = []
+    for cut, count in zip(cut_at(peers.swe_agent(n, polling), script), removed, strict=True):
+        gone += cut
+        assert gone == seqs[:count]
+
+
+def test_langchain_stops_where_enough_was_cleared_and_never_clears_more() -> None:
+    script, seqs = reads(9)
+    cuts = cut_at(peers.langchain_clear(4_000, clear_at_least=1_500), script)
+    assert [cut for cut in cuts if cut] == [(seqs[0],), (seqs[1],)]
 
 
 def test_opencode_prunes_between_turns_beyond_the_protected_tokens_when_that_is_enough() -> None:

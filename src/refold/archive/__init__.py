@@ -8,10 +8,10 @@ from refold.archive.admission import Admission, Receipts, Rules, admit, decided
 from refold.archive.layout import archive_beside, archive_of
 from refold.archive.originals import Original, originals
 from refold.archive.recall import Answer, recall
-from refold.archive.receipt import Origin, receipt
 from refold.archive.shelf import Shelf
 from refold.archive.store import Archive, ArchiveError
 from refold.archive.tool import definition, read_tool_result_log
+from refold.reducer._receipt import Origin, receipt
 
 __all__ = [
     "Admission",

@@ -5,24 +5,17 @@ and for all. The rules are those of dsh-clear-tool-results 0.8; what it kept in 
 log here.
 """
 
-import json
-import ntpath
-import posixpath
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from refold.archive.layout import FOLDER
 from refold.archive.originals import Original, Walk
-from refold.archive.receipt import Lang, Origin, plain_text, receipt, receipted_name, size_of
 from refold.events import Event, PolicyError, Text, ToolResult
 from refold.reducer import View
-
-RECALL_TOOL = "read_tool_result_log"
-READ_TOOL = "read"
+from refold.reducer._reads import in_archive, read_path
+from refold.reducer._receipt import RECALL_TOOL, Lang, plain_text, receipt, receipted_name, size_of
 
 
 class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +52,7 @@ class Receipts(msgspec.Struct, frozen=True):
         paths = self.paths
         if isinstance(event, ToolResult) and event.replaces is None:
             origin = self.walk.origin(event)
-            path = read_path(origin, rules.cwd)
+            path = read_path(origin.tool, origin.arguments, rules.cwd)
             if path is not None and receipted_name(origin, event.content):
                 paths |= {path}
         walk = self.walk.after(event)
@@ -96,7 +89,7 @@ def admit(
     if text is None or size_of(text) <= rules.over_bytes:
         return None
     origin = replace(receipts.walk, calls=view.calls).origin(result)
-    path = read_path(origin, rules.cwd)
+    path = read_path(origin.tool, origin.arguments, rules.cwd)
     if origin.tool == RECALL_TOOL or (path is not None and (in_archive(path) or path in receipts.paths)):
         return None
     admission = receipted(Original(origin, result), rules)
@@ -107,26 +100,6 @@ def decided(decision: Mapping[str, Any], logged: ToolResult) -> dict[str, Any]:
     """A host's decision with the receipt as its content; its other fields, such as additionalContexts, stay."""
     content = [{"type": "text", "text": block.text} for block in logged.content if isinstance(block, Text)]
     return {**decision, "content": content}
-
-
-def read_path(origin: Origin, cwd: str) -> str | None:
-    """The absolute path that a `read` was asked for; None for another tool, or where its arguments name none."""
-    if origin.tool != READ_TOOL:
-        return None
-    try:
-        path: Any = json.loads(origin.arguments).get("file_path")
-    except (ValueError, AttributeError, RecursionError):
-        return None
-    if not isinstance(path, str) or not path:
-        return None
-    if any(re.match(r"[A-Za-z]:[\\/]|\\\\", one) for one in (path, cwd)):
-        return ntpath.normpath(ntpath.join(cwd, path))
-    return re.sub("^//", "/", posixpath.normpath(posixpath.join(cwd, path)))
-
-
-def in_archive(path: str) -> bool:
-    """Does an absolute path lie inside an archive, whichever session's?"""
-    return FOLDER in re.split(r"[/\\]", path)[:-1]
 
 
 def receipted(original: Original, rules: Rules) -> Admission:

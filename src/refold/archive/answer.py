@@ -1,8 +1,8 @@
 """An answer as text: for a model within its budget, for a person whole."""
 
 from refold.archive.recall import TURNS_NAMED, Answer, Found
-from refold.archive.receipt import UNKNOWN_TOOL, Lang, size_of
 from refold.archive.texts import TEXTS, Texts
+from refold.reducer._receipt import UNKNOWN_TOOL, Lang, size_of
 
 BUDGET = 48_000
 """UTF-8 bytes of an answer to a model; harnesses cut tool results that are longer."""

@@ -8,8 +8,8 @@ import msgspec
 
 from refold.archive.layout import INDEX, is_result, result_of, round_of
 from refold.archive.originals import Original
-from refold.archive.receipt import RESULTS, UNKNOWN_TOOL, hint_of, result_name, size_of
 from refold.archive.rounds import encoded, originals_in, parsed
+from refold.reducer._receipt import RESULTS, UNKNOWN_TOOL, hint_of, result_name, size_of
 
 
 class ResultRow(msgspec.Struct, frozen=True, rename="camel"):

@@ -18,11 +18,11 @@ from refold.archive.durable import PRIVATE_FILE, make_private, set_aside, sweep,
 from refold.archive.index import Index, encoded_index, heal, read_index, result_row, round_row
 from refold.archive.layout import INDEX, LOCK, result_path, round_name
 from refold.archive.originals import Original, originals
-from refold.archive.receipt import RESULTS, Origin, result_name
 from refold.archive.rounds import document, encoded, joined, originals_in, parsed
 from refold.archive.store import ArchiveError, failed
 from refold.events import Event, ToolResult, TurnEnd
 from refold.reducer import View
+from refold.reducer._receipt import RESULTS, Origin, result_name
 
 
 class Keeper:

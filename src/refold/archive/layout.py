@@ -14,9 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from refold.archive.receipt import RESULTS
+from refold.reducer._receipt import FOLDER, RESULTS
 
-FOLDER = "tool-result-logs"
 INDEX = "index.json"
 LOCK = ".lock"
 NO_PROJECT = "_no-cwd"

@@ -11,11 +11,11 @@ from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 
 from refold.archive.answer import rendered
 from refold.archive.recall import Answer, recall
-from refold.archive.receipt import Lang
 from refold.archive.shelf import Shelf
 from refold.archive.texts import TEXTS
-from refold.archive.tool import NAME, definition
+from refold.archive.tool import definition
 from refold.events import RefoldError
+from refold.reducer._receipt import RECALL_TOOL, Lang
 
 
 def serve(session: Callable[[], Shelf], lang: Lang = "zh") -> None:
@@ -42,8 +42,8 @@ def server(session: Callable[[], Shelf], lang: Lang = "zh") -> Server[dict[str, 
 
 
 def _answer(session: Callable[[], Shelf], params: CallToolRequestParams, lang: Lang) -> Answer:
-    if params.name != NAME:
-        return Answer(error=f"there is no tool {params.name!r}, only {NAME}")
+    if params.name != RECALL_TOOL:
+        return Answer(error=f"there is no tool {params.name!r}, only {RECALL_TOOL}")
     try:
         return recall(session(), params.arguments or {}, lang)
     except (RefoldError, OSError) as error:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from refold.archive.calls import Calls, answered, follow
-from refold.archive.receipt import Origin
 from refold.events import AssistantMessage, Event, Text, ToolCall, ToolResult
+from refold.reducer._receipt import Origin
 
 
 class Original(msgspec.Struct, frozen=True):

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from refold.archive.pages import Page, lines_of, page
-from refold.archive.receipt import Lang, size_of
 from refold.archive.shelf import Kept, Shelf
 from refold.archive.texts import TEXTS, Texts
 from refold.events import Text
+from refold.reducer._receipt import Lang, size_of
 
 NEWEST_LISTED = 40
 TURNS_NAMED = 20

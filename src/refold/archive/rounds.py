@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from refold.archive.originals import Original
-from refold.archive.receipt import UNKNOWN_TOOL, Origin
 from refold.events import Block, Envelope, Opaque, Text, ToolCall, ToolResult
 from refold.prompt import rendered_block
+from refold.reducer._receipt import UNKNOWN_TOOL, Origin
 
 SCHEMA = 2
 

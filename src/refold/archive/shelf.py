@@ -7,9 +7,9 @@ import msgspec
 from refold.archive.index import ResultRow
 from refold.archive.layout import result_of
 from refold.archive.originals import Original, originals
-from refold.archive.receipt import Origin, hint_of, receipted_name, result_name
 from refold.archive.store import Archive
 from refold.events import Event, ToolResult
+from refold.reducer._receipt import Origin, hint_of, receipted_name, result_name
 
 
 class Kept(msgspec.Struct, frozen=True):

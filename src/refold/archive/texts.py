@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from refold.archive.receipt import Lang
+from refold.reducer._receipt import Lang
 
 
 class Texts(msgspec.Struct, frozen=True):

@@ -5,10 +5,8 @@ from typing import Any
 
 from refold.archive.answer import rendered
 from refold.archive.recall import recall
-from refold.archive.receipt import Lang
 from refold.archive.shelf import Shelf
-
-NAME = "read_tool_result_log"
+from refold.reducer._receipt import RECALL_TOOL, Lang
 
 _ABOUT: MappingProxyType[Lang, dict[str, str]] = MappingProxyType(
     {
@@ -43,7 +41,7 @@ def definition(lang: Lang = "zh") -> dict[str, Any]:
     kinds = {name: ["string", "integer"] if name == "time" else ["integer", "string"] for name in about if name}
     properties = {name: {"type": kind, "description": about[name]} for name, kind in kinds.items()}
     parameters = {"type": "object", "additionalProperties": False, "properties": properties}
-    return {"name": NAME, "description": about[""], "parameters": parameters}
+    return {"name": RECALL_TOOL, "description": about[""], "parameters": parameters}
 
 
 def read_tool_result_log(

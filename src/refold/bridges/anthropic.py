@@ -1,19 +1,43 @@
-"""The stateless use over Anthropic's Messages API, whose prompt cache keeps only what a breakpoint marks.
+"""A loop over Anthropic's Messages API, whose prompt cache keeps only what a breakpoint marks.
 
 A breakpoint finds what an earlier request marked at most 20 blocks before it; a request may hold four
 (https://docs.claude.com/en/docs/build-with-claude/prompt-caching).
 """
 
 from collections.abc import Mapping, Sequence
+from operator import eq
 from typing import Any
 
-from refold.bridges.history import Fold, applied, change_json, conversation
+from refold.bridges.history import History, change_json
 from refold.bridges.messages import tell_messages
-from refold.bridges.untold import check
 from refold.events.formats._messages import Path
-from refold.reducer import Counted, Meter, Policy, Reducer, results
+from refold.reducer import Meter, Policy, results
 
 _UNMARKABLE = ("thinking", "redacted_thinking")
+
+
+class BreakpointShaper:
+    """`shape_with_breakpoints` with one policy, for a list that grows: what a call gets is the same, and only what is
+    new is folded.
+
+    A message must not be changed in place between two calls. Raises PolicyError as Shaper does.
+    """
+
+    def __init__(self, policy: Policy, meter: Meter | None = None) -> None:
+        self._history = History(policy, meter, tell_messages, change_json, same=eq)
+
+    def __call__(self, messages: Sequence[Any]) -> list[Any]:
+        """The list to send now. Raises FormatError."""
+        with self._history.folded(messages) as fold:
+            view, cuts = fold.asked()
+            shaped = [_unmarked(message) for message in fold.shown(cuts, change_json)]
+            places = [(len(shaped), 0)]
+            later = [each.seq for each in results(self._history.reducer, view) if each.state in ("due", "waiting")]
+            for seqs in (view.enforced, later):
+                places += [min(_place(fold.told.origins[seq]) for seq in seqs)] if seqs else []
+        for place in places:
+            _mark_before(shaped, *place)
+        return shaped
 
 
 def shape_with_breakpoints(messages: Sequence[Any], policy: Policy, meter: Meter | None = None) -> list[Any]:
@@ -23,20 +47,7 @@ def shape_with_breakpoints(messages: Sequence[Any], policy: Policy, meter: Meter
     Breakpoints that the messages bring along are taken out; one is left for the tools and the system prompt. Raises
     what `shape` raises.
     """
-    meter = Counted() if meter is None else meter
-    check(policy, meter)
-    reducer = Reducer(policy, meter, mode="derive")
-    fold = Fold(reducer, conversation())
-    fold.extend(messages, tell_messages)
-    view, cuts = fold.asked()
-    shaped = [_unmarked(message) for message in applied(messages, fold.told, cuts, change_json, fold.made)]
-    places = [(len(shaped), 0)]
-    later = [each.seq for each in results(reducer, view) if each.state in ("due", "waiting")]
-    for seqs in (view.enforced, later):
-        places += [min(_place(fold.told.origins[seq]) for seq in seqs)] if seqs else []
-    for place in places:
-        _mark_before(shaped, *place)
-    return shaped
+    return BreakpointShaper(policy, meter)(messages)
 
 
 def _place(origin: Path) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from typing import Any
 from refold.events import Block, Event, LogError
 from refold.events import _json as js
 from refold.events._dsh_read import MAX_LINE, Reader
-from refold.events._dsh_write import block_json
+from refold.events._dsh_write import block_json, content_path, price, replacing
 
 
 class DshRows:
@@ -45,14 +45,9 @@ def replacement(seq: int, content: tuple[Block, ...], shadowed_tokens: int, vers
     `prune` is the data of the `compaction/prune` that goes first, `path` where in the old event's data `content` goes,
     `surface` what stands beside the data of the new `tool/result`. `shadowed_tokens` is DSH's price of the old result.
     """
-    names = ("start", "end") if version < 3 else ("startSeq", "endSeq")
     return {
-        "prune": {
-            "shadowedRange": {"start": seq, "end": seq},
-            "shadowedSeqs": [seq],
-            "shadowedTokenCount": shadowed_tokens,
-        },
-        "path": ["message", "content", 0, "content"] if version < 4 else ["message", "content"],
+        "prune": price(seq, shadowed_tokens),
+        "path": content_path(version),
         "content": [block_json(block) for block in content],
-        "surface": {"surfaceOp": {"op": "replace", **dict.fromkeys(names, seq)}, "sourceEventSeqs": [seq]},
+        "surface": replacing(seq, version),
     }

@@ -6,7 +6,8 @@ the same answers.
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import is_
 from threading import Lock
 from typing import Any, NoReturn, Protocol
@@ -66,8 +67,8 @@ class Fold:
         self.items: list[Any] = []
         self.told = told
         self.cuts: Cuts = {}
-        self.made = Made()
         self.answered = False  # the list ends with an answer, which a longer list may go on with
+        self._made = Made()
         self._reducer = reducer
         self._view = reducer.start()
 
@@ -100,6 +101,23 @@ class Fold:
         trial.journal.events, trial.journal.nodes = [*trial.journal.events], [*trial.journal.nodes]
         trial.open_step()
         return self._folded(trial.journal.events[self._view.position :])
+
+    def shown(self, cuts: Cuts, change: Change) -> list[Any]:
+        """The list with what the cuts leave of its results. Only where no earlier call made them, work is done."""
+        both = {**self._made.cuts, **cuts}
+        stale = {self.told.origins[seq][0] for seq in both if cuts.get(seq) is not self._made.cuts.get(seq)}
+        for place in stale:
+            self._made.items.pop(int(place), None)
+        for seq in cuts if stale else ():
+            place, *inner = self.told.origins[seq]
+            if place in stale:
+                before = self._made.items.get(int(place), self.items[int(place)])
+                self._made.items[int(place)] = change(before, tuple(inner), cuts[seq].content)
+        self._made.cuts = cuts
+        found = list(self.items)
+        for at, item in self._made.items.items():
+            found[at] = item
+        return found
 
     def _folded(self, events: Sequence[Event]) -> tuple[View, Cuts]:
         view, cuts, done = self._view, dict(self.cuts), 0
@@ -137,43 +155,29 @@ class History:
     ) -> None:
         meter = Counted() if meter is None else meter
         check(policy, meter, tells)
-        self._reducer = Reducer(policy, meter, mode="derive")
+        self.reducer = Reducer(policy, meter, mode="derive")
         self._tell, self._change, self._same, self._start = tell, change, same, start
         self._folds: list[Fold] = []
         self._lock = Lock()
 
     def shown(self, items: Sequence[Any]) -> list[Any]:
-        """The list to send now; what no cut touches are the same objects. Raises FormatError for what is no message,
-        and for a list that starts with a tool result."""
+        """The list to send now; what no cut touches are the same objects. Raises what `folded` raises."""
+        with self.folded(items) as fold:
+            return fold.shown(fold.asked()[1], self._change)
+
+    @contextmanager
+    def folded(self, items: Sequence[Any]) -> Iterator[Fold]:
+        """The fold of the list, meanwhile nobody else's. Raises FormatError for what is no message, and for a list that
+        starts with a tool result."""
         with self._lock:
             fold = next((fold for fold in self._folds if fold.begins(items, self._same)), None)
             if fold is not None:
                 self._folds.remove(fold)
-        fold = fold or Fold(self._reducer, self._start())
+        fold = fold or Fold(self.reducer, self._start())
         fold.extend(items, self._tell)
-        _, cuts = fold.asked()
-        found = applied(items, fold.told, cuts, self._change, fold.made)
+        yield fold
         with self._lock:
             self._folds = [fold, *self._folds[: KEPT - 1]]
-        return found
-
-
-def applied(items: Sequence[Any], told: Told, cuts: Cuts, change: Change, made: Made) -> list[Any]:
-    """The list with what the cuts leave of its results. Only where `made` does not show them yet, work is done."""
-    both = {**made.cuts, **cuts}
-    stale = {told.origins[seq][0] for seq in both if cuts.get(seq) is not made.cuts.get(seq)}
-    for place in stale:
-        made.items.pop(int(place), None)
-    for seq in cuts if stale else ():
-        place, *inner = told.origins[seq]
-        if place in stale:
-            before = made.items.get(int(place), items[int(place)])
-            made.items[int(place)] = change(before, tuple(inner), cuts[seq].content)
-    made.cuts = cuts
-    found = list(items)
-    for at, item in made.items.items():
-        found[at] = item
-    return found
 
 
 def change_json(value: Any, path: Path, content: Sequence[Block]) -> Any:

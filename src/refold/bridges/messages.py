@@ -1,18 +1,18 @@
-"""The stateless use: a host passes its whole message list before each model call and sends what it gets back.
+"""A loop over an SDK: it passes its whole message list before each model call and sends what it gets back.
 
-Nothing is remembered between two calls and nothing has to be: the list's own history is folded again each time, so the
-same results are cut at the same calls as in a session that is folded live. Pass the original list, never a shaped one.
+What is cut follows from the list alone, so the same results are cut at the same calls as in a session that is folded
+live, in any process. Pass the original list, never a shaped one.
 """
 
 from collections.abc import Mapping, Sequence
+from operator import eq
 from typing import Any
 
-from refold.bridges.history import Fold, applied, change_json, conversation, refuse, tell
-from refold.bridges.untold import check
+from refold.bridges.history import History, change_json, conversation, refuse, tell
 from refold.events import Event
 from refold.events.formats import anthropic_messages, openai_chat
 from refold.events.formats._conversation import Conversation
-from refold.reducer import Counted, Meter, Policy, Reducer
+from refold.reducer import Meter, Policy
 
 
 def events_of(messages: Sequence[Any]) -> tuple[Event, ...]:
@@ -24,21 +24,32 @@ def events_of(messages: Sequence[Any]) -> tuple[Event, ...]:
     return tuple(_told(messages).journal.events)
 
 
+class Shaper:
+    """`shape` with one policy, for a list that grows: what a call gets is the same, and only what is new is folded.
+
+    A message must not be changed in place between two calls. Raises PolicyError for a policy or meter that needs usage,
+    times or a context window, which no list tells.
+    """
+
+    def __init__(self, policy: Policy, meter: Meter | None = None) -> None:
+        self._history = History(policy, meter, tell_messages, change_json, same=eq)
+
+    def __call__(self, messages: Sequence[Any]) -> list[Any]:
+        """The list to send now. Raises FormatError."""
+        with self._history.folded(messages) as fold:
+            return fold.shown(fold.cuts if fold.answered else fold.asked()[1], change_json)
+
+
 def shape(messages: Sequence[Any], policy: Policy, meter: Meter | None = None) -> list[Any]:
     """The list to send now: the messages that the policy leaves alone are the same objects, a message whose result it
     cuts is a copy with only that content changed. What is cut is what a `derive` fold of `events_of` cuts.
 
-    Messages may hold the objects that the SDKs answer with. `meter` is Counted() where none is given. Raises
-    FormatError for what is no message, and for a list that starts with a tool result, whose call the host has dropped:
-    results must not change their place in history from call to call. Raises PolicyError for a policy or
-    meter that needs usage, times or a context window, which no list tells.
+    The whole list is folded at each call, which grows with it; a loop is quicker with a Shaper. Messages may hold the
+    objects that the SDKs answer with. `meter` is Counted() where none is given. Raises FormatError for what is no
+    message, and for a list that starts with a tool result, whose call the host has dropped: results must not change
+    their place in history from call to call. Raises PolicyError as Shaper does.
     """
-    meter = Counted() if meter is None else meter
-    check(policy, meter)
-    fold = Fold(Reducer(policy, meter, mode="derive"), conversation())
-    fold.extend(messages, tell_messages)
-    cuts = fold.cuts if fold.answered else fold.asked()[1]
-    return applied(messages, fold.told, cuts, change_json, fold.made)
+    return Shaper(policy, meter)(messages)
 
 
 def _told(messages: Sequence[Any]) -> Conversation:

@@ -130,7 +130,7 @@ class Server:
         else:
             try:
                 self._policy = msgspec.convert(request.policy, Policy)
-            except msgspec.ValidationError as error:
+            except ValueError as error:  # msgspec's own, and Python's for half a character
                 raise PolicyError(str(error), field="policy") from None
         counted, reported = Counted(), Reported()
         meters: dict[str, Callable[[int], Meter]] = {

@@ -2,9 +2,11 @@
 
 import io
 import sys
+from typing import NoReturn
 
 import click
 
+from refold.cli._stdout import standard_output
 from refold.cli.apply import apply
 from refold.cli.audit import audit
 from refold.cli.compare import compare
@@ -35,25 +37,27 @@ for command in (policies, formats, view, plan, messages, apply, replay, recall, 
 
 def main() -> None:
     """Run the command line; an error is one line on standard error and exit code 2."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a locale without the characters, or a lone surrogate
-            stream.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stderr, io.TextIOWrapper):  # a locale without the characters, or a lone surrogate
+        sys.stderr.reconfigure(errors="backslashreplace")
     try:
-        sys.exit(cli.main(standalone_mode=False) or 0)
+        with standard_output():
+            code = cli.main(standalone_mode=False) or 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
     except click.ClickException as error:
         _fail(error.format_message())
     except RefoldError as error:
         _fail(str(error))
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
     except OSError as error:
-        _fail(f"{error.filename or 'input'}: {error.strerror or error}")
+        where = "input" if error.filename is None else error.filename or "''"
+        _fail(f"{where}: {error.strerror or error}")
+    sys.exit(code)
 
 
-def _fail(message: str) -> None:
+def _fail(message: str) -> NoReturn:
     line = " ".join(message.split())
     click.echo(f"refold: {line}".encode("utf-8", "backslashreplace").decode(), err=True)
     sys.exit(2)

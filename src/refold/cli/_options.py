@@ -25,13 +25,16 @@ max_line = click.option(
 )
 
 
+POLICY = "A preset or peer, with optional parameters (keep3:keep=2,gate=50000), A+B, module:object, or file.json."
+
+
 def policy(default: str) -> Callable[[F], F]:
     return click.option(
         "--policy",
         default=default,
         show_default=True,
         metavar="P",
-        help="A preset with optional parameters (keep3:keep=2,gate=50000), A+B, module:object, or file.json.",
+        help=POLICY,
     )
 
 

@@ -1,18 +1,24 @@
-"""`--policy`: a preset with parameters, several joined by +, `module:object`, or `file.json`."""
+"""`--policy`: a preset or peer with parameters, several joined by +, `module:object`, or `file.json`."""
 
 import importlib
 import inspect
 import os
 import sys
 import typing
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import msgspec
 
 from refold.events import PolicyError
+from refold.lab.peers import PEERS
 from refold.reducer import Policy
 from refold.reducer.presets import PRESETS
+
+NAMED: Final[MappingProxyType[str, Callable[..., Policy]]] = MappingProxyType({**PRESETS, **PEERS})
+"""What a name stands for: refold's own presets, and those of its peers."""
 
 
 def policy_of(text: str) -> Policy:
@@ -26,20 +32,20 @@ def policy_of(text: str) -> Policy:
 
 def _one(text: str) -> Policy:
     name, _, parameters = text.partition(":")
-    if name in PRESETS:
+    if name in NAMED:
         return _preset(name, parameters)
     if text.endswith(".json"):
         return _file(Path(text))
     if parameters:
         return _object(name, parameters)
-    known = ", ".join(PRESETS)
+    known = ", ".join(NAMED)
     raise PolicyError(
         f"there is no preset {name!r}; known: {known}; or give module:object or a .json file", field="policy"
     )
 
 
 def _preset(name: str, text: str) -> Policy:
-    make = PRESETS[name]
+    make = NAMED[name]
     wanted = inspect.signature(make).parameters
     hints = typing.get_type_hints(make)
     given: dict[str, Any] = {}
@@ -80,5 +86,7 @@ def _file(path: Path) -> Policy:
         return msgspec.json.decode(path.read_bytes(), type=Policy)
     except OSError as error:
         raise PolicyError(f"cannot read {path}: {error.strerror}", field="policy") from None
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except (msgspec.DecodeError, msgspec.ValidationError, PolicyError) as error:
         raise PolicyError(f"{path}: {error}", field="policy") from None
+    except RecursionError:
+        raise PolicyError(f"{path}: is nested too deeply", field="policy") from None

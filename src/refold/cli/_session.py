@@ -4,11 +4,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import click
+from rich.console import Console
+from rich.progress import Progress
 
+from refold.cli._output import plain
 from refold.cli._policy import policy_of
 from refold.events import Event, Log, LogError, SurfaceError
 from refold.reducer import Counted, Dsh, Meter, Mode, Reducer, Reported, View
-from refold.transcripts import open_session
+from refold.transcripts import Watch, open_session
 
 
 def opened(
@@ -18,7 +21,26 @@ def opened(
     chosen: str | None = None,
     blocks: Iterable[bytes] | None = None,
 ) -> Log:
-    return open_session(session, format=format, chosen=chosen, max_line=max_line, blocks=blocks)
+    with reading(session) as watch:
+        return open_session(session, format=format, chosen=chosen, max_line=max_line, blocks=blocks, watch=watch)
+
+
+@contextmanager
+def reading(name: str) -> Iterator[Watch]:
+    """What shows a bar for the bytes of a transcript while they are read: on a terminal, and nowhere else."""
+    out = Console(stderr=True, markup=False)
+    with Progress(console=out, disable=not out.is_terminal, transient=True) as progress:
+
+        def watch(pieces: Iterable[bytes], size: int | None) -> Iterator[bytes]:
+            task = progress.add_task(f"reading {plain(name)}", total=size)
+            try:
+                for piece in pieces:
+                    yield piece
+                    progress.advance(task, len(piece))
+            finally:  # also where only the first lines are wanted
+                progress.remove_task(task)
+
+        yield watch
 
 
 def told(log: Log) -> Iterator[Event]:

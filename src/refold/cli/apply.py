@@ -1,5 +1,7 @@
 """`refold apply`: the log with its operations committed, valid for the harness that wrote it."""
 
+import os
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,13 +12,19 @@ from refold.cli._output import console, number, print_json
 from refold.cli._session import about, folded, opened, reducer_for
 from refold.commit import Commit
 from refold.events import append_replacements
-from refold.files import at_rest, save
+from refold.files import OutputError, as_named, at_rest, is_packed_name, save
 from refold.transcripts import rewritten
 
 
 @click.command()
 @options.session
-@click.option("-o", "--output", required=True, metavar="OUT", help="The file to write.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="OUT",
+    help="The file to write: zstd where its name ends in .zstd or .zst, else plain. - is standard output.",
+)
 @click.option("--force", is_flag=True, help="Overwrite OUT if it exists.")
 @options.transcript_format
 @options.policy("keep3")
@@ -35,8 +43,14 @@ def apply(
 ) -> None:
     """Write SESSION to OUT with its due operations committed. SESSION itself is never changed.
 
-    A DSH log grows by events; in a list of messages only the contents that are cut differ.
+    A DSH log grows by events; in a list of messages only the contents that are cut differ. On standard output a log has
+    the compression of SESSION, and what is told of it goes to standard error.
     """
+    piped = output == "-"
+    if piped and as_json:
+        raise click.UsageError("-o - gives standard output to the log: leave out --json, or name a file")
+    if os.path.isdir(session) and (kind := opened(session, max_line, format).format) != "dsh":
+        raise OutputError(f"{session} is a folder of the format {kind}, which is only read; only files are written")
     with at_rest(session) as blocks:
         log = opened(session, max_line, format, blocks=blocks())
         reducer = reducer_for(log, policy, meter, "commit")
@@ -45,21 +59,33 @@ def apply(
         written: Iterable[bytes]
         if log.format == "dsh":
             written = append_replacements(blocks, commit.replacements, name=session, max_line=max_line, notes=notes)
+            if not piped:
+                written = as_named(output, written, log.version)
+        elif is_packed_name(output):
+            raise OutputError(f"{output}: a transcript of the format {log.format} is written plain; name it so")
         else:
             written = [rewritten(b"".join(blocks()), session, log.format, commit.contents)]
-        save(output, written, force=force, original=session)
-        for note in notes:
+        if piped:
+            for piece in written:
+                sys.stdout.buffer.write(piece)
+        else:
+            save(output, written, force=force, original=session)
+        for note in notes if piped or is_packed_name(output) else ():
             click.echo(f"refold: {session}: {note}", err=True)
     facts = {**about(reducer), "output": output, **report(commit)}
     if as_json:
         print_json(facts)
-    elif commit.operations:
-        freed = number(facts["tokens_freed"])
-        console().print(
-            f"{len(commit.operations)} cut, {number(facts['chars_removed'])} chars and {freed} tokens less: {output}"
-        )
+    elif piped:
+        click.echo(f"refold: {_told(facts)}", err=True)
     else:
-        console().print(f"nothing due: {output} is the same log")
+        console().print(_told(facts))
+
+
+def _told(facts: dict[str, Any]) -> str:
+    if not facts["pruned"]:
+        return f"nothing due: {facts['output']} is the same log"
+    removed, freed = number(facts["chars_removed"]), number(facts["tokens_freed"])
+    return f"{len(facts['pruned'])} cut, {removed} chars and {freed} tokens less: {facts['output']}"
 
 
 def report(commit: Commit) -> dict[str, Any]:

@@ -29,7 +29,12 @@ DEFAULT = ("none", "debt", "keep3", *PEERS)
 @click.command()
 @click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
 @click.option(
-    "--policy", "policies", multiple=True, default=DEFAULT, metavar="P", help="Repeatable. Default: debt and its peers."
+    "--policy",
+    "policies",
+    multiple=True,
+    default=DEFAULT,
+    metavar="P",
+    help=f"{options.POLICY} Repeatable. Default: none, debt, keep3, and the peers: {', '.join(PEERS)}.",
 )
 @click.option("--model", help="Whose prices and cache rules count. Default: each session's own model.")
 @click.option("--read-price", type=click.FloatRange(0, 100), help="Of a cached token, relative to an input token.")
@@ -89,10 +94,10 @@ def compare(
 
 
 def contender(text: str) -> Contender:
-    """A preset, a peer, or whatever else `--policy` takes. `debt` alone follows the prices it is compared under."""
+    """What `--policy` names. `debt` without parameters follows the prices it is compared under."""
     if text == "debt":
         return Contender(text, debt_for)
-    policy = PEERS[text]() if text in PEERS else policy_of(text)
+    policy = policy_of(text)
     return Contender(text, lambda prices, rules: policy)
 
 

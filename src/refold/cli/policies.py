@@ -1,4 +1,4 @@
-"""`refold policies`: the presets, their parts, the laws each keeps."""
+"""`refold policies`: the presets and the peers, their parts, the laws each keeps."""
 
 from typing import Any
 
@@ -6,16 +6,16 @@ import click
 
 from refold.cli._options import as_json
 from refold.cli._output import console, print_json, table
+from refold.cli._policy import NAMED
 from refold.law_names import LAW_NAMES
 from refold.reducer import Policy
-from refold.reducer.presets import PRESETS
 
 
 @click.command()
 @as_json
 def policies(as_json: bool) -> None:
-    """List the presets, their parts, and the laws each keeps or breaks by its nature."""
-    rows = [_row(make()) for make in PRESETS.values()]
+    """List the presets and the peers, their parts, and the laws each keeps or breaks by its nature."""
+    rows = [_row(make()) for make in NAMED.values()]
     if as_json:
         print_json(rows)
         return

@@ -7,21 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from refold.archive import Archive, Shelf, archive_beside
 from refold.archive import recall as recalled
 from refold.archive.answer import rendered
-from refold.archive.layout import FOLDER
 from refold.archive.recall import Answer, Found
-from refold.archive.receipt import RESULTS
 from refold.cli import _options as options
 from refold.cli._output import print_json
 from refold.cli._session import opened, told
 from refold.prompt import rendered_block
+from refold.reducer._receipt import FOLDER, RESULTS
 
 
 @click.command()
 @options.session
+@options.transcript_format
+@options.chosen
 @click.option("--turn", metavar="N", help="The results of this turn.")
 @click.option("--step", metavar="N", help="Those of this step of it.")
 @click.option("--time", metavar="T", help="Those of the turn at this time: ISO 8601, or milliseconds since 1970.")
@@ -37,6 +39,8 @@ from refold.prompt import rendered_block
 @options.as_json
 def recall(
     session: str,
+    format: str | None,
+    chosen: str | None,
     turn: str | None,
     step: str | None,
     time: str | None,
@@ -51,13 +55,14 @@ def recall(
 
     They come from the log and from the archive beside it, the folder tool-result-logs. SESSION may be such a folder.
     """
+    source = _Source(session, format, chosen, max_line)
     asked = {"turn": turn, "step": step, "time": time, "offset": offset, "limit": limit}
     if over_mcp:
         if as_json or any(value is not None for value in asked.values()):
             raise click.UsageError("--mcp serves whatever a model asks for: leave the other options out")
-        _serve(session, max_line, lang or "zh")
+        _serve(source, lang or "zh")
         return
-    answer = recalled(_shelf(session, max_line), asked, lang or "en", listed=None)
+    answer = recalled(source.shelf(), asked, lang or "en", listed=None)
     if answer.error is not None:
         raise click.ClickException(answer.error)
     if as_json:
@@ -77,30 +82,32 @@ def _print(text: str) -> None:
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def _serve(session: str, max_line: int, lang: Any) -> None:
-    if session == "-":
+def _serve(source: "_Source", lang: Any) -> None:
+    if source.session == "-":
         raise click.UsageError("standard input belongs to the MCP client: name a session")
+    if sys.stdin is None:
+        raise click.UsageError("standard input is closed, and requests come from there")
     try:
         from refold.archive.mcp import serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("anyio", "mcp"):
             raise
         raise click.UsageError("--mcp needs the MCP SDK: pip install 'refold[mcp]'") from None
-    serve(_Watched(session, max_line), lang)
+    serve(_Watched(source), lang)
 
 
 class _Watched:
     """The session's shelf, read again only when a file of it has changed: a model pages through one result for long."""
 
-    def __init__(self, session: str, max_line: int) -> None:
-        self._session, self._max_line = session, max_line
+    def __init__(self, source: "_Source") -> None:
+        self._source = source
         self._seen: tuple[Any, ...] = ()
         self._shelf = Shelf()
 
     def __call__(self) -> Shelf:
-        seen = _state(Path(self._session))
+        seen = _state(Path(self._source.session))
         if seen != self._seen:
-            self._shelf = _shelf(self._session, self._max_line)
+            self._shelf = self._source.shelf()
             self._seen = seen
         return self._shelf
 
@@ -118,12 +125,20 @@ def _state(session: Path) -> tuple[Any, ...]:
     return tuple(states)
 
 
-def _shelf(session: str, max_line: int) -> Shelf:
-    path = Path(session)
-    if path.name == FOLDER and path.is_dir():
-        return Shelf(archive=Archive(path))
-    archive = None if session == "-" else Archive(archive_beside(path))
-    return Shelf(told(opened(session, max_line)), archive)
+class _Source(msgspec.Struct, frozen=True):
+    """Where the originals are read from."""
+
+    session: str
+    format: str | None
+    chosen: str | None
+    max_line: int
+
+    def shelf(self) -> Shelf:
+        path = Path(self.session)
+        if path.name == FOLDER and path.is_dir():
+            return Shelf(archive=Archive(path))
+        archive = None if self.session == "-" else Archive(archive_beside(path))
+        return Shelf(told(opened(self.session, self.max_line, self.format, self.chosen)), archive)
 
 
 def _facts(answer: Answer) -> dict[str, Any]:

@@ -20,7 +20,13 @@ from refold.replay import replay as replayed
 @options.transcript_format
 @options.chosen
 @click.option(
-    "--policy", "policies", multiple=True, default=("keep3",), show_default=True, metavar="P", help="Repeatable."
+    "--policy",
+    "policies",
+    multiple=True,
+    default=("keep3",),
+    show_default=True,
+    metavar="P",
+    help=f"{options.POLICY} Repeatable.",
 )
 @options.meter
 @options.mode("what-if")
@@ -64,8 +70,12 @@ def _told(reducer: Reducer, steps: Sequence[ReplayedStep]) -> dict[str, Any]:
 
 
 def totals(steps: Sequence[ReplayedStep]) -> dict[str, int]:
-    """Sums over the steps. `rewritten_chars` were in the prompt before and had to be sent again behind a change."""
+    """Sums over the steps. `rewritten_chars` were in the prompt before and had to be sent again behind a change.
+
+    `series` is how many a host has that begins one with each turn, and whenever its counter of replacements has moved.
+    """
     before = [0, *(step.prompt_chars for step in steps)]
+    turns = [None, *(step.turn for step in steps)]
     return {
         "steps": len(steps),
         "cuts": sum(len(step.cuts) for step in steps),
@@ -75,6 +85,8 @@ def totals(steps: Sequence[ReplayedStep]) -> dict[str, int]:
             max(0, min(last, step.prompt_chars) - step.prefix_chars) for last, step in zip(before, steps, strict=False)
         ),
         "breaks": sum(step.prefix_chars < last for last, step in zip(before, steps, strict=False)),
+        "replacements": sum(step.replacements for step in steps),
+        "series": sum(step.turn != last or step.replacements > 0 for last, step in zip(turns, steps, strict=False)),
     }
 
 
@@ -82,11 +94,12 @@ def _print(reducer: Reducer, steps: Sequence[ReplayedStep]) -> None:
     out = console()
     facts = about(reducer)
     out.print(f"policy {facts['policy']}   mode {facts['mode']}   meter {facts['meter']}   {facts['fingerprint']}")
-    shown = table("#turn", "#step", "#tokens", "#prompt chars", "#prefix kept", "cuts")
+    shown = table("#turn", "#step", "#tokens", "#prompt chars", "#prefix kept", "#replaced", "cuts")
     for step in steps:
         kept = f"{100 * step.prefix_chars // max(1, step.prompt_chars)} %"
         cuts = " ".join(map(str, step.cuts))
-        shown.add_row(str(step.turn), str(step.step), number(step.tokens), number(step.prompt_chars), kept, cuts)
+        tokens, chars, replaced = number(step.tokens), number(step.prompt_chars), str(step.replacements or "")
+        shown.add_row(str(step.turn), str(step.step), tokens, chars, kept, replaced, cuts)
     out.print(shown)
     sums = totals(steps)
     out.print("   ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in sums.items()))

@@ -25,13 +25,13 @@ header{display:flex;justify-content:space-between;align-items:start;gap:16px}
 h1{font-size:22px;margin:0}h2{font-size:17px;margin:36px 0 8px}p{margin:4px 0 12px;color:var(--soft);max-width:75ch}
 button,select{font:inherit;color:inherit;background:var(--paper);border:1px solid var(--line);border-radius:6px;
 padding:5px 10px}
-button{cursor:pointer}select{max-width:100%}
+button{cursor:pointer;white-space:nowrap}select{max-width:100%}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{padding:4px 8px;font-size:14px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
 th:first-child{text-align:left}thead th{color:var(--soft);font-weight:600}
 #needs td:last-child,#needs th:last-child{text-align:left;white-space:normal;overflow-wrap:anywhere}
-svg{width:100%;height:auto;display:block}
+svg{width:100%;min-width:640px;height:auto;display:block}
 .grid{stroke:var(--line)}.axis{fill:var(--soft);font-size:12px}.name{fill:var(--ink);font-size:12px}
 .dot{fill:var(--new)}.read{fill:var(--read)}.new{fill:var(--new)}.again{fill:var(--again)}
 .mark{stroke:var(--cut);stroke-width:2}.tip{fill:var(--cut)}
@@ -54,13 +54,14 @@ rect.hit{fill:transparent}rect.hit:hover,rect.hit:focus{fill:var(--pick);fill-op
 </tbody></table></div>
 <h2>Cost against regret</h2>
 <p>Further left: fewer cuts were needed again. Lower: cheaper.</p>
-@PLOT@
+<div class=wide>@PLOT@</div>
 <h2>Call by call</h2>
+<p>The tokens of each call's prompt, in order.</p>
 <div class=pick><select id=session aria-label=session></select><select id=policy aria-label=policy></select></div>
 <div class=key><span><i style="background:var(--read)"></i>read from the cache</span>
 <span><i style="background:var(--new)"></i>new</span><span><i style="background:var(--again)"></i>sent before, taken in
 again</span><span><i style="background:var(--cut)"></i>cut here</span></div>
-<div id=chart></div>
+<div id=chart class=wide></div>
 <p id=call aria-live=polite></p>
 <h2>Cuts that were needed again</h2>
 <div class=wide><table id=needs><thead><tr><th scope=col>result<th scope=col>tool<th scope=col>tokens

@@ -1,6 +1,7 @@
 """The calls of a session under a policy: what each one's prompt weighed, and how much of the last one it began with."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import msgspec
 
@@ -18,6 +19,7 @@ from refold.events import (
 )
 from refold.prefix import Prompt, common_text
 from refold.reducer import Reducer, View
+from refold.reducer import _queue as queue
 from refold.reducer._view import Header
 from refold.replay import asked
 
@@ -27,10 +29,11 @@ class Call(msgspec.Struct, frozen=True):
 
     `answer` is what the model said, as the next prompt has it. `prefix` tokens are the same as at the head of the call
     before and its answer, to the token inside the first block that differs; of these `whole` are in whole messages.
-    `places` and `prefix_places` count the prompt and the whole messages in places. `frame` is the system prompt with
-    the tools, which stands before all messages; `reframed` says that it changed, so that nothing is the same. `time`
-    is the call's start in Unix milliseconds, 0 where the log has none. `cuts` are the results cut for this call.
-    `usage` is what the provider reported of the call as it really was.
+    `places` and `prefix_places` count the prompt and the whole messages in places. `waiting` tokens in
+    `waiting_places` stand before the first result that a later call may cut, None where there is none. `frame` is the
+    system prompt with the tools, which stands before all messages; `reframed` says that it changed, so that nothing is
+    the same. `time` is the call's start in Unix milliseconds, 0 where the log has none. `cuts` are the results cut for
+    this call. `usage` is what the provider reported of the call as it really was.
     """
 
     seq: int
@@ -46,6 +49,8 @@ class Call(msgspec.Struct, frozen=True):
     prefix_places: int
     frame: int
     reframed: bool = False
+    waiting: int | None = None
+    waiting_places: int = 0
     cuts: tuple[int, ...] = ()
     usage: Usage | None = None
 
@@ -82,6 +87,7 @@ class Tracker:
         self._asked = True
         if answer is not None:
             self._model = answer.model
+        waiting = min((self.before(seq) for seq in _waiting(view)), default=None)
         return Call(
             seq=start.seq,
             turn=start.turn,
@@ -96,6 +102,8 @@ class Tracker:
             prefix_places=looks.whole,
             frame=view.header.tokens if view.header is not None else 0,
             reframed=reframed,
+            waiting=waiting and waiting[0],
+            waiting_places=waiting[1] if waiting else 0,
             cuts=view.enforced,
             usage=None if answer is None else answer.usage,
         )
@@ -111,6 +119,13 @@ class Tracker:
         if isinstance(one, Header) or isinstance(other, Header):
             return 0
         return self._estimator.blocks(common_blocks(one, other))
+
+
+def _waiting(view: View) -> Iterator[int]:
+    """The first candidate of each part's queue."""
+    for index, part in enumerate(view.parts):
+        nodes = (queue.holder(view, index, place) for place in range(part.head, part.end))
+        yield from (node.seq for node in islice(filter(None, nodes), 1))
 
 
 def _frame(view: View) -> Header | None:

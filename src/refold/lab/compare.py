@@ -82,7 +82,7 @@ class Compared(msgspec.Struct, frozen=True):
     outcomes: tuple[Outcome, ...]
 
 
-LONGEST_HINDSIGHT = 250
+LONGEST_HINDSIGHT = 500
 """Calls of a session up to which the best schedule is worked out: the work grows with their cube."""
 
 

@@ -8,7 +8,7 @@ the oldest of them whole for good. Both by dynamic programming over call x first
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -143,6 +143,10 @@ def _told(history: tuple[int, Any] | None) -> tuple[int, ...]:
     return tuple(reversed(cuts))
 
 
+LATEST: Final = 1 << 62
+"""Behind every place of a queue."""
+
+
 class _Row:
     """The candidates in one prompt, in the order of their places: sums over a range of them by two look-ups.
 
@@ -187,8 +191,11 @@ def _cut(call: Call, row: _Row, before: _Row, head: int, done: int, upto: int) -
         prefix = min(prefix, before.without(head, done, each.at + each.common))
         whole = min(whole, before.without(head, done, each.at))
         places = min(places, each.places)
-    gone = row.gone(head, upto)
-    return replace(call, prompt=call.prompt - gone, prefix=prefix, whole=whole, prefix_places=places)
+    cut = replace(call, prompt=call.prompt - row.gone(head, upto), prefix=prefix, whole=whole, prefix_places=places)
+    waiting = min(row.between(upto, LATEST), key=lambda each: each.at, default=None)
+    if waiting is None:
+        return replace(cut, waiting=None)
+    return replace(cut, waiting=row.without(head, upto, waiting.at), waiting_places=waiting.places)
 
 
 def _lost(each: Standing, position: int) -> int:

@@ -7,7 +7,7 @@ import msgspec
 
 from refold.lab.calls import Call
 
-Mark = Literal["frame", "changed", "last"]
+Mark = Literal["frame", "changed", "next", "last"]
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -15,8 +15,9 @@ class Rules(msgspec.Struct, frozen=True):
 
     `grain`: a hit is a multiple of so many tokens. `minimum`: a shorter prefix is never held. `seconds`: how long an
     entry lives after the start of the last request that used it, None for ever. `marks`: where a request says that
-    its prefix shall be held: behind the frame, before the first block that a policy changed, at the end; empty where
-    the provider looks at every token by itself; there, `answers` says that what the model said is held as well.
+    its prefix shall be held: behind the frame, before the first block that a policy changed, before the first that it
+    may change next, at the end; empty where the provider looks at every token by itself; there, `answers` says that
+    what the model said is held as well.
     `lookback`: how many places before a mark, it included, are looked at.
     """
 
@@ -131,7 +132,9 @@ def _marked(rules: Rules, lane: _Lane, call: Call) -> tuple[int, tuple[_Entry, .
         "changed": (min(call.prefix_places, call.places), call.whole),
         "last": (call.places, call.prompt),
     }
-    wanted = [marks[name] for name in rules.marks]
+    if call.waiting is not None:
+        marks["next"] = (call.waiting_places, call.waiting)
+    wanted = [marks[name] for name in rules.marks if name in marks]
     hit = 0
     for at in range(len(held) - 1, -1, -1):
         entry = held[at]

@@ -23,8 +23,11 @@ _GROWS = ("shrink", "clears results that are shorter than the placeholder, as th
 _COUNTS = ("order", "it counts results, or what they hold: which of two comes first matters")
 
 
-class RipeResults(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """Everything ripe, once that is at least `n` results."""
+class Polling(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """Everything ripe, but only as often as `n` candidates have been born, the first time one candidate early.
+
+    A part that keeps the newest k results then stands at what it stood at when the last such moment came.
+    """
 
     n: int
     unit: ClassVar[Literal["tokens", "chars"]] = "tokens"
@@ -32,45 +35,76 @@ class RipeResults(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=T
     revision: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        whole_number("RipeResults.n", self.n, 1)
+        whole_number("Polling.n", self.n, 1)
 
     def quota(self, facts: Facts) -> int:
-        return ALL if facts.part.ripe >= self.n else 0
+        return ALL if facts.part.ripe > (facts.part.admitted + 1) % self.n else 0
+
+    def admits(self, part: PartState) -> bool:
+        return True
+
+
+class Reclaim(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """The oldest ripe candidates, until all that was ever cut has freed `tokens`; then nothing more."""
+
+    tokens: int
+    unit: ClassVar[Literal["tokens", "chars"]] = "tokens"
+    weighs: ClassVar[bool] = False
+    revision: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        whole_number("Reclaim.tokens", self.tokens, 1)
+
+    def quota(self, facts: Facts) -> int:
+        if facts.measured is None or facts.original is None:
+            return 0
+        return self.tokens - (facts.original - facts.measured)
 
     def admits(self, part: PartState) -> bool:
         return True
 
 
 def anthropic_clear(trigger: int = 100_000, keep: int = 3, clear_at_least: int = 0) -> Policy:
-    """Anthropic's `clear_tool_uses_20250919`: above `trigger` input tokens all but the newest `keep` results go.
+    """Anthropic's `clear_tool_uses_20250919`: over `trigger` input tokens all but the newest `keep` results go.
 
-    The client sends everything each time, so the trigger is asked of the whole history and, once reached, stays
-    reached. The server's own placeholder is not published; an id-less line stands for it. Source: beta
-    context-management-2025-06-27, defaults of anthropic 2.14.0.
+    The client sends everything each time, so the trigger is asked of the whole history and, once passed, stays
+    passed. Nothing goes where it would free fewer than `clear_at_least` tokens. The server's own placeholder is not
+    published; an id-less line stands for it. Source: beta context-management-2025-06-27, defaults of anthropic 2.14.0.
     """
-    when: WhenRule = Above(trigger, "original")
+    when: WhenRule = Above(trigger + 1, "original")
     if clear_at_least:
         when = Least((when, Batch(clear_at_least)))
     return _clear("anthropic-clear", when, KeepResults(keep), "[cleared]")
 
 
 def langchain_clear(trigger: int = 100_000, keep: int = 3, clear_at_least: int = 0) -> Policy:
-    """LangChain's ClearToolUsesEdit (1.5.2): as Anthropic's, done by the client on a copy, so again for every call."""
-    return Policy("langchain-clear", anthropic_clear(trigger, keep, clear_at_least).parts)
+    """LangChain's ClearToolUsesEdit (1.5.2): as Anthropic's, done by the client on a copy, so again for every call.
+
+    `clear_at_least` is another thing here: it is where clearing stops, and since every call starts anew from the
+    whole history, what was cleared once is all that ever is.
+    """
+    when: WhenRule = Above(trigger + 1, "original")
+    if clear_at_least:
+        when = Least((when, Reclaim(clear_at_least)))  # type: ignore[arg-type]
+    return _clear("langchain-clear", when, KeepResults(keep), "[cleared]")
 
 
-def pydantic_clear(max_tokens: int = 100_000, keep_pairs: int = 3) -> Policy:
+def pydantic_clear(max_tokens: int = 100_000, keep_pairs: int = 3, min_clear_tokens: int = 0) -> Policy:
     """pydantic-ai-harness's ClearToolResults (0.62.0): the history itself is cut, so the prompt falls below the limit.
 
-    The peer has no limit by default; the number is LangChain's.
+    The peer has no limit by default; the number is LangChain's. Left out: its other trigger, a count of messages.
     """
-    return _clear("pydantic-clear", Above(max_tokens), KeepResults(keep_pairs), "[tool result cleared]")
+    when: WhenRule = Above(max_tokens + 1)
+    if min_clear_tokens:
+        when = Least((when, Batch(min_clear_tokens)))
+    return _clear("pydantic-clear", when, KeepResults(keep_pairs), "[tool result cleared]")
 
 
 def openai_trim(recent_turns: int = 2, max_output_chars: int = 500, preview_chars: int = 200) -> Policy:
     """openai-agents' ToolOutputTrimmer (0.24.0): what stands before the last `recent_turns` user messages.
 
-    The preview stands here before the marker, there behind a line that names the tool: the same within 30 characters.
+    Turns are counted here, user messages there: one that comes in the middle of a turn counts there too. The preview
+    stands here before the marker, there behind a line that names the tool: the same within 30 characters.
     """
     which = Which(("*",), errors=True, over_chars=max_output_chars)
     part = Part("openai-trim", Always(), which, Turns(recent_turns), HeadTail(preview_chars, 0))
@@ -78,11 +112,12 @@ def openai_trim(recent_turns: int = 2, max_output_chars: int = 500, preview_char
 
 
 def swe_agent(n: int = 5, polling: int = 1) -> Policy:
-    """SWE-agent's LastNObservations: all but the newest `n` observations, every `polling` of them.
+    """SWE-agent's LastNObservations: all but the newest `n` observations, looked at again every `polling` of them.
 
-    Left out: the first observation is never removed there, and its line tells the lines omitted, not the characters.
+    The task itself is its first observation, which it counts and never removes. Left out: tags, and its line tells the
+    lines omitted, not the characters.
     """
-    when: WhenRule = Always() if polling == 1 else RipeResults(polling)  # type: ignore[assignment]
+    when: WhenRule = Always() if polling == 1 else Polling(polling)  # type: ignore[assignment]
     return _clear("swe-agent", when, KeepResults(n), "Old environment output: ({chars} characters omitted)")
 
 

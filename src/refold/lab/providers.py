@@ -6,7 +6,8 @@ from typing import Final
 from refold.events import PolicyError
 from refold.lab.ledger import Mark, Rules
 
-_MARKS: Final[tuple[Mark, ...]] = ("frame", "changed", "last")
+# The four that a request may hold, as refold.bridges.anthropic sets them.
+_MARKS: Final[tuple[Mark, ...]] = ("frame", "changed", "next", "last")
 _ANTHROPIC = "https://docs.claude.com/en/docs/build-with-claude/prompt-caching"
 _OPENAI = "https://developers.openai.com/api/docs/guides/prompt-caching"
 

@@ -63,17 +63,17 @@ def _plot(lines: Sequence[Row]) -> str:
     for cost in (top / 1.05, bottom / 0.9):
         parts.append(f'<text class=axis x={LEFT - 6} y="{down(cost) + 4}" text-anchor=end>{cost:.2f}</text>')
     for regret in (0, most):
-        parts.append(f'<text class=axis x="{across(regret)}" y="{HIGH - 18}" text-anchor=middle>{regret}</text>')
-    parts.append(f'<text class=axis x="{WIDE // 2}" y="{HIGH - 2}" text-anchor=middle>cuts needed again</text>')
+        parts.append(f'<text class=axis x="{across(regret)}" y="{HIGH - 22}" text-anchor=middle>{regret}</text>')
+    parts.append(f'<text class=axis x="{WIDE // 2}" y="{HIGH - 5}" text-anchor=middle>cuts needed again</text>')
     points: dict[tuple[float, float], list[str]] = {}
     for line in lines:
         points.setdefault((across(line.regret), down(line.cost_ratio)), []).append(html.escape(line.policy))
-    taken: list[tuple[float, float, int]] = []
+    taken: list[tuple[float, float, int]] = [(x - 6, y, 12) for x, y in points]
     for (x, y), names in sorted(points.items(), key=lambda point: point[0][1]):
         wide = 7 * len(", ".join(names))
-        steps = (0, 14, -14, *range(28, 500, 14))
-        label = next(y + step for step in steps if _is_free(x, y + step, wide, taken))
-        taken.append((x, label, wide))
+        steps = (0, 14, -14, 28, -28, *range(42, 500, 14))
+        label = next(y + step for step in steps if _is_free(x + 9, y + step, wide, taken))
+        taken.append((x + 9, label, wide))
         parts.append(f'<circle class=dot cx="{x}" cy="{y}" r=5><title>{", ".join(names)}</title></circle>')
         parts.append(f'<text class=name x="{x + 9}" y="{round(label + 4, 1)}">{", ".join(names)}</text>')
     return f'<svg viewBox="0 0 {WIDE} {HIGH}" role=img aria-label="Cost against regret">{"".join(parts)}</svg>'

@@ -33,6 +33,7 @@ class Sizes(msgspec.Struct, frozen=True):
                 prefix=self.of(call.prefix),
                 whole=self.of(call.whole),
                 frame=self.of(call.frame),
+                waiting=None if call.waiting is None else self.of(call.waiting),
             )
             for call in calls
         )

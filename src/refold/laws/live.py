@@ -248,7 +248,7 @@ class Host:
     def _answer(self, act: Step) -> None:
         usage = self._provider.report(self._sent[-1].messages, act.aim, cut=self._cut)
         calls = () if act.interrupted else act.calls
-        uses = tuple(ToolUse(call.id, call.tool, f'{{"n":{place}}}') for place, call in enumerate(calls))
+        uses = tuple(ToolUse(call.id, call.tool, f'{{"file_path":"{place}.txt"}}') for place, call in enumerate(calls))
         content = (*blocks(act.said), *uses)
         cited = self._stream(content, "tool-calls" if calls else "stop")
         answer = AssistantMessage(
@@ -271,7 +271,9 @@ class Host:
     def _start(self, place: int, call: Call) -> int | None:
         if not call.started:
             return None
-        event = ToolCall(self._next, self._now, self._turn, self._step, call.id, call.tool, f'{{"n":{place}}}')
+        event = ToolCall(
+            self._next, self._now, self._turn, self._step, call.id, call.tool, f'{{"file_path":"{place}.txt"}}'
+        )
         return self._log(event)
 
     def _result(

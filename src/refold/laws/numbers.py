@@ -21,12 +21,13 @@ MOST_POINTS = 400_000
 
 class Numbers(Struct, frozen=True):
     """`small` and `large` sizes of a result in code points, which the policy leaves and may cut; `aims` of reported
-    tokens; `counts` that ripen a result; `tools` that it cuts and `others`, by name; `pauses` in milliseconds."""
+    tokens; `wait`, how many steps, turns or results it takes at most until a result is ripe; `tools` that the policy
+    cuts and `others`, by name; `pauses` in milliseconds."""
 
     small: tuple[int, ...]
     large: tuple[int, ...]
     aims: tuple[int, ...]
-    counts: tuple[int, ...]
+    wait: int
     tools: tuple[str, ...]
     others: tuple[str, ...]
     pauses: tuple[int, ...]
@@ -34,19 +35,18 @@ class Numbers(Struct, frozen=True):
 
 def numbers(policy: Policy) -> Numbers:
     """What a policy turns on, found in its own fields and those of its members."""
-    small, aims, counts, pauses = {0, 1}, {1000}, {1}, {60_000}
+    small, aims, waits, pauses = {0, 1}, {1000}, {1}, {60_000}
     large: set[int] = set()
     tools: list[str] = []
     others = ["unlisted"]
     for part in policy.parts:
-        line = max(part.which.over_chars, _kept(part.how))
-        small |= {line - 1, line, _kept(part.how), part.which.over_chars}
+        least = max((number for name, number in _ints(part.which) if name.startswith("over_")), default=0)
+        line = max(least, _kept(part.how))
+        small |= {line - 1, line, _kept(part.how), least}
         large |= {line + 1, 3 * line} if line else {300, 3000}
-        for _, number in _ints(part.ripe):
-            if number <= MOST_COUNT:
-                counts.add(number)
-            else:
-                large |= {2 * number, 4 * number + 8}
+        ripens = [number for _, number in _ints(part.ripe)]
+        large |= {size for number in ripens if number > MOST_COUNT for size in (2 * number, 4 * number + 8)}
+        waits.add(sum(number for number in ripens if number <= MOST_COUNT))
         for name, number in _ints(part.when):
             if name.endswith("seconds"):
                 pauses |= {number * 1000 - 1, number * 1000, number * 1000 + 1}
@@ -64,7 +64,7 @@ def numbers(policy: Policy) -> Numbers:
         tuple(sorted(size for size in small if size >= 0)),
         tuple(sorted({min(size, MOST_POINTS) for size in large or {300}})),
         tuple(sorted(aims)),
-        tuple(sorted(counts)),
+        max(waits),
         tuple(dict.fromkeys(tools)) or ("tool",),
         tuple(dict.fromkeys(others)),
         tuple(sorted(pauses)),

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for sessions in which a policy has something to decide.
+"""Sessions in which a policy has something to decide, drawn from a seed or by Hypothesis.
 
 A script is a row of places for acts. Each place is one draw: a few bytes, of which each decides one thing, by picking
 from a short list whose first entry is the simplest. So a place of zeros is an empty one, and a failing session shrinks
@@ -7,7 +7,8 @@ Hypothesis does not mix with constants found in the modules that happen to be lo
 sessions in any program.
 """
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -60,6 +61,7 @@ KINDS = (
         "rewrite",
         "compact",
         "compact",
+        "compact",
         "blocked",
         "resume",
         "rewind",
@@ -67,8 +69,8 @@ KINDS = (
     *("header", "note", "pause", "restart"),
 )
 HEADERS: tuple[Act, ...] = (Header("Be brief.", "[]"), Header("Be long."), Window(CONTEXT_WINDOW // 2))
-GROUPS = (-1, 0, -1, 1, -2, 2, -3, 5)
-MORE_PAUSES = ("pause",) * 6
+GROUPS = (-1, -1, -1, 0, -2, 1, 2, 5)
+MORE_PAUSES = ("pause",) * 12
 
 
 PLACE = 48  # The bytes of one act, enough for any.
@@ -149,7 +151,10 @@ class _Choices:
         return Step(said, (), self.aim(), self.failures(), interrupted=self.one_in(5))
 
     def aim(self) -> int | None:
-        return None if self.one_in(8) else self.pick(self.known.aims)
+        """What is reported: half of all times little, or a latch would open before there is anything to freeze."""
+        if self.one_in(8):
+            return None
+        return self.pick(self.known.aims) if self.one_in(2) else self.known.aims[0]
 
     def act(self) -> Act | None:
         match self.pick(self.kinds):
@@ -193,9 +198,19 @@ def _script(known: Numbers, first: bytes, places: tuple[bytes, ...]) -> Script:
 def scripts(policy: Policy) -> st.SearchStrategy[Script]:
     """Scripts whose texts, reports and lengths lie around the policy's own numbers."""
     known = numbers(policy)
-    length = min(60, 16 + 6 * max(known.counts))
-    places = st.tuples(*[_bytes(PLACE)] * length)
+    places = st.tuples(*[_bytes(PLACE)] * _length(known))
     return st.builds(_script, st.just(known), _bytes(2), places)
+
+
+def drawn(policy: Policy, count: int, seed: int) -> Iterator[Script]:
+    """As many scripts, drawn from a seed independently of each other; Hypothesis makes most of its own alike."""
+    known, chance = numbers(policy), random.Random(seed)
+    for _ in range(count):
+        yield _script(known, chance.randbytes(2), tuple(chance.randbytes(PLACE) for _ in range(_length(known))))
+
+
+def _length(known: Numbers) -> int:
+    return min(60, 16 + 6 * known.wait)
 
 
 def acts(policy: Policy) -> st.SearchStrategy[Act]:

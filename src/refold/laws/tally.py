@@ -39,7 +39,11 @@ def came_up(case: Case) -> Counter[str]:
         "resumes": any(isinstance(act, Resume) for act in acts),
         "restarts": any(isinstance(act, Restart) for act in acts),
         "latch opened": run.views[-1].latch is not None,
-        "frozen though large": any(_frozen_though_large(case, run.views[-1], node) for node in _results(run.views[-1])),
+        "frozen though large": any(
+            _frozen_though_large(case, run.views[beat.at], node)
+            for beat in run.beats[::-1]
+            for node in _results(run.views[beat.at])
+        ),
     }
     return Counter(name for name, there in (*found.items(), *_replaced(run).items()) if there)
 

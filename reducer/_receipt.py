@@ -15,8 +15,10 @@ from refold.events import Block, Text
 
 Lang = Literal["zh", "en"]
 
+FOLDER = "tool-result-logs"
 RESULTS = "results"
 UNKNOWN_TOOL = "unknown_tool"
+RECALL_TOOL = "read_tool_result_log"
 TAIL_TOOLS = ("bash", "run_code")
 """Tools whose last lines matter most: a shell ends with its outcome."""
 
