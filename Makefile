@@ -11,7 +11,7 @@ WITH_pydantic-ai-harness := pydantic-ai-harness
 EXTRA_pydantic-ai-harness := pydantic-ai
 PEERS := langchain pydantic-ai-harness openai-agents
 # Peers that are handed a list of messages share one environment.
-WITH_strands-agents := strands-agents ctx-slim cutctx agent-framework-core
+WITH_strands-agents := strands-agents ctx-slim cutctx
 EXTRA_strands-agents := laws
 
 help: ## these lines

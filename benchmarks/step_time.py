@@ -38,7 +38,6 @@ PEERS = (
     Peer("langchain ClearToolUsesEdit", "langchain_run", "langchain", "ContextEditingMiddleware"),
     Peer("cutctx ObservationMaskingPolicy", "lists_run", "strands-agents", "cutctx"),
     Peer("ctx-slim plan and apply", "lists_run", "strands-agents", "ctx-slim", 1),
-    Peer("agent-framework ContextWindowCompaction", "lists_run", "strands-agents", "agent-framework", 1),
     Peer("strands SlidingWindow (keeps 40 messages)", "lists_run", "strands-agents", "strands"),
 )
 UNRATED = "strands SlidingWindow (keeps 40 messages)"
@@ -73,9 +72,10 @@ def _peer(peer: Peer, results: int) -> float:
     python = ROOT / ".cache" / "hosts" / peer.environment / "bin" / "python"
     if not python.exists():
         raise SystemExit(f"{python} is not there: run `make peers` first")
-    print(f"  {peer.name}: {results:,}", file=sys.stderr, flush=True)
     command = [str(python), __file__, "--peer", peer.module, peer.contender, str(results), str(peer.turns)]
-    return float(_printed(command))
+    ms = float(_printed(command))
+    print(f"  {peer.name}: {results:,}: {ms:.3f} ms", file=sys.stderr, flush=True)
+    return ms
 
 
 def _printed(command: list[str]) -> str:
@@ -85,7 +85,8 @@ def _printed(command: list[str]) -> str:
 def measured(module: str, contender: str, results: int, turns: int) -> float:
     """The median in ms, of what follows the warm-up."""
     host = importlib.import_module(f"frameworks.{module}")
-    sent = host.run(host.CONTENDERS[contender], results // CALLS, turns)
+    make = getattr(host, "DUE", host.CONTENDERS)[contender]
+    sent = host.run(make, results // CALLS, turns)
     return 1000 * statistics.median(call.seconds for call in sent[WARM_UP : WARM_UP + STEPS])
 
 

@@ -27,11 +27,11 @@ from refold.events import (
     Text,
     ToolCall,
     ToolResult,
-    ToolUse,
     TurnEnd,
     TurnStart,
     UserMessage,
 )
+from refold.reducer import _calls as calls
 from refold.reducer import _queue as queue
 from refold.reducer import _surface as surface
 from refold.reducer._measure import Meter, Refused, forget_stream, header_of, stream, stream_overflow, tokens_now
@@ -146,37 +146,7 @@ def context(reducer: Rules, state: State, event: RequestContext) -> None:
 
 
 def call(reducer: Rules, state: State, event: ToolCall) -> None:
-    calls, place = state.calls, 0
-    for known in calls:
-        if known.seq < 0 and known.id == event.call_id:
-            break
-        place += 1
-    opens_turn = place < len(calls) and calls[place].opens_turn
-    known = Call(event.seq, event.call_id, event.name, event.arguments, opens_turn)
-    state.calls = (*calls[:place], known, *calls[place + 1 :])
-
-
-_ORPHAN = Call(-1, "", "", "")
-
-
-def _answered_call(state: State, event: ToolResult) -> Call:
-    """The call a result answers, which then waits no more; one without a name for an orphan.
-
-    Real logs repeat call ids and leave them empty, so the cited tool/call counts first; an id counts only among the
-    calls of the newest assistant message, each once.
-    """
-    cited = event.sources or ()
-    for answered in state.calls:
-        if answered.seq in cited:
-            break
-    else:
-        for answered in state.calls:
-            if answered.id == event.call_id:
-                break
-        else:
-            return _ORPHAN
-    state.calls = tuple([waiting for waiting in state.calls if waiting is not answered])
-    return answered
+    state.calls = calls.started(state.calls, event)
 
 
 def message(reducer: Rules, state: State, event: Message) -> None:
@@ -203,16 +173,17 @@ def assistant(reducer: Rules, state: State, event: AssistantMessage) -> None:
         _replace(reducer, state, node, gone)
     else:
         surface.append(state, node)
-    state.calls = tuple(
-        [Call(-1, block.id, block.name, block.arguments) for block in event.content if type(block) is ToolUse]
-    )
+    state.calls = calls.asked(event)
     if state.calls and not state.turn_has_call:
         state.turn_has_call = True
         first = state.calls[0].id  # calls that share it cannot be told apart, whatever order they are answered in
-        state.calls = tuple([replace(call, opens_turn=call.id == first) for call in state.calls])
+        state.calls = tuple([replace(each, opens_turn=each.id == first) for each in state.calls])
     state.span = event.seq
     state.turn_has_step = True
     state.overflow = False
+
+
+_ORPHAN = Call(-1, "", "", "")
 
 
 def result(reducer: Rules, state: State, event: ToolResult) -> None:
@@ -220,7 +191,8 @@ def result(reducer: Rules, state: State, event: ToolResult) -> None:
     if event.replaces is not None:
         _rewrite(reducer, state, event, tokens)
         return
-    answered = _answered_call(state, event)
+    answered = calls.answered(state.calls, event) or _ORPHAN
+    state.calls = calls.without(state.calls, answered)
     state.results += 1
     turn, step, place = state.newest
     state.newest = event.turn, event.step, place + 1 if (turn, step) == (event.turn, event.step) else 1

@@ -5,12 +5,13 @@ import pytest
 
 from refold.events import ToolResult, TurnEnd
 from refold.law_names import LAW_NAMES
-from refold.laws import LAWS, Script, check, checking, play
+from refold.laws import LAWS, Case, Script, check, checking, play, tally
 from refold.laws.numbers import numbers
 from refold.laws.script import Ask, Blocked, Call, Overrun, Resume, Step, Words
+from refold.laws.sessions import drawn
 from refold.reducer import Dsh, Part, Policy, Reducer
 from refold.reducer.how import HeadTail, Placeholder
-from refold.reducer.presets import keep3, none
+from refold.reducer.presets import PRESETS, keep3, none
 from refold.reducer.ripe import KeepLast, Now, Views
 from refold.reducer.when import Always, Idle, Pressure
 from refold.reducer.which import Which
@@ -135,3 +136,14 @@ def test_a_harness_that_died_is_resumed_with_what_stood_open_closed() -> None:
     assert closers[0].sources == (run.events[7].seq,)
     assert isinstance(closers[2], TurnEnd)
     assert closers[2].reason == "interrupted"
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_case_comes_up_for_every_preset_whatever_the_seed(preset: str) -> None:
+    """Seed 7 once made no session in which a candidate of the pruner was compacted."""
+    policy = PRESETS[preset]()
+    for seed in (3, 7):
+        cases = [tally.came_up(Case(policy, script)) for script in drawn(policy, 30, seed)]
+        counts = {name: sum(case[name] for case in cases) for name in tally.names(policy)}
+        assert min(counts.values()) >= 2, counts
+        assert not policy.parts or counts["operations"] >= 10

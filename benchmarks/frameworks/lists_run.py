@@ -1,6 +1,5 @@
 """The session for peers that are handed a list of messages: no agent runs, they are asked before each call."""
 
-import asyncio
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -104,36 +103,8 @@ class Cutctx:
         self.executor.apply(transcript, self.policy.decide(transcript, self.budget))
 
 
-class AgentFramework:
-    def __init__(self) -> None:
-        import agent_framework
-
-        self.package, self.messages = agent_framework, list[Any]()
-        self.strategy = agent_framework.ContextWindowCompactionStrategy(
-            max_context_window_tokens=128_000, max_output_tokens=16_384
-        )
-
-    def add(self, kind: str, number: int) -> None:
-        content_of = self.package.Content
-        match kind:
-            case "call":
-                call = content_of.from_function_call(f"call-{number}", "read_file", arguments={"number": number})
-                self.messages.append(self.package.Message("assistant", [call]))
-            case "result":
-                result = content_of.from_function_result(f"call-{number}", result=content(number))
-                self.messages.append(self.package.Message("tool", [result]))
-            case "prompt":
-                self.messages.append(self.package.Message("user", [prompt(number)]))
-            case _:
-                self.messages.append(self.package.Message("assistant", [DONE]))
-
-    def shape(self) -> None:
-        asyncio.run(self.package.apply_compaction(self.messages, strategy=self.strategy))
-
-
 CONTENDERS: dict[str, Callable[[], Peer]] = {
     "strands": Strands,
     "ctx-slim": ContextSlim,
     "cutctx": Cutctx,
-    "agent-framework": AgentFramework,
 }

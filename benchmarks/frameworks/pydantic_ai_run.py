@@ -22,6 +22,10 @@ CONTENDERS: dict[str, Any] = {
 }
 
 
+# With a limit that is always passed something is cleared at every call, not now and then.
+DUE: dict[str, Any] = {"ClearToolResults": lambda: ClearToolResults(max_tokens=1)}
+
+
 class Timed(AbstractCapability[Any]):
     def __init__(self, inner: AbstractCapability[Any]) -> None:
         self.inner, self.sent = inner, list[Sent]()

@@ -86,6 +86,7 @@ def test_pages_are_for_people_too(log: str) -> None:
         (("--turn", "0"), "turn must be a whole number of at least 1"),
         (("--step", "1"), "step goes with a turn"),
         (("--turn", "2"), "nothing is archived of turn 2 (archived: turn 1, turn 3)"),
+        (("--turn", "1", "--time", "0"), "time names a turn by itself: leave out one of the two"),
         (("--time", "noon"), 'cannot read "noon" as a time'),
         (("--turn", "2", "--lang", "zh"), "第 2 轮没有归档条目"),
         (("--mcp", "--turn", "1"), "--mcp serves whatever a model asks for"),

@@ -95,6 +95,14 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
         "step goes with a turn, as in read_tool_result_log({ turn: 3, step: 2 })",
     ),
     (
+        {"turn": 1, "time": "0"},
+        "time 已确定轮次，不能与 turn 同用",
+        "time names a turn by itself: leave out one of the two",
+    ),
+    ({"turn": 1, "offset": "3:0"}, "offset 必须为正整数", "offset must be a whole number of at least 1"),
+    ({"turn": 1, "offset": "0:1"}, "offset 必须为正整数", "offset must be a whole number of at least 1"),
+    ({"turn": 1, "offset": "4:1"}, "没有第 4 条结果（共 3 条匹配）", "there is no result 4 (3 match)"),
+    (
         {"turn": 2},
         "第 2 轮没有归档条目（已归档：turn 1、turn 3）",
         "nothing is archived of turn 2 (archived: turn 1, turn 3)",
@@ -171,6 +179,42 @@ def test_an_answer_never_exceeds_its_budget() -> None:
         answer = rendered(recall(shelf, asked))
         assert len(answer.encode()) <= BUDGET == 48_000
     assert "⚠️ 还有 3 条未显示" in rendered(recall(shelf, {"turn": 1}))
+
+
+def test_more_results_of_one_step_than_an_answer_holds_a_line_of_are_all_read_by_following_the_answers() -> None:
+    """Seven results, every line of which has 8,000 bytes: no limit that holds for all of them shows them all."""
+    texts = [letter * 100_000 for letter in "abcdef"] + ["汉" * 40_000]
+    log = Log()
+    log.turn()
+    log.step(*(("bash", "{}", f"call-{place}") for place in range(len(texts))))
+    for place, text in enumerate(texts):
+        log.result(text, f"call-{place}")
+    shelf = Shelf(log.events)
+
+    first = read_tool_result_log(shelf, turn=1, step=1, limit=1)
+    named = re.findall(r'，可用 offset="(\d+:\d+)", limit=(\d+)', first)
+    assert [offset for offset, _ in named] == ["6:1", "7:1"], "five are shown"
+
+    read = {}
+    for offset, limit in re.findall(
+        r'，可用 offset="(\d+:\d+)", limit=(\d+)', read_tool_result_log(shelf, turn=1, step=1)
+    ):
+        place, asked, text = int(offset.split(":")[0]), {"offset": offset, "limit": limit}, ""
+        while True:
+            answer = read_tool_result_log(shelf, turn=1, step=1, **asked)
+            assert len(answer.encode()) <= BUDGET
+            assert "（共 1 条匹配，已显示 1 条）" in answer
+            body = re.search(
+                r' ---\n(.*)\n…（本结果还有 \d+ 行未显示；续取：offset="(\d+:\d+)", limit=(\d+)）', answer, re.DOTALL
+            )
+            if body is None:
+                last = re.search(r" ---\n(.*)\n\n（共 1 条匹配", answer, re.DOTALL)
+                assert last
+                read[place] = text + last[1]
+                break
+            text += body[1]
+            asked = {"offset": body[2], "limit": body[3]}
+    assert [read[place] for place in sorted(read)] == texts
 
 
 def follow(shelf: Shelf, step: int) -> str:

@@ -31,7 +31,7 @@ from refold.events import Opaque, Text, ToolResult
 from refold.reducer import presets
 from refold.reducer._receipt import clip, preview, result_name
 
-VECTORS = json.loads((Path(__file__).parents[1] / "data" / "clear_tool_results.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[1] / "data" / "vectors" / "clear_tool_results.json").read_text())
 CASES = [(generation, case["name"], case) for generation, cases in VECTORS.items() for case in cases]
 RULES = Rules(cwd="/proj")
 

@@ -30,6 +30,7 @@ POLICIES = {
     "keep3": small_keep3,
     "round": presets.round_,
     "overclock": presets.overclock,
+    "admission": presets.admission,
     "microcompact": lambda: presets.microcompact(retain=1),
     "microcompact-neocode": lambda: presets.microcompact_neocode(retain=1),
     "debt": presets.debt,

@@ -66,8 +66,9 @@ def test_openai_leaves_outputs_of_at_most_500_characters() -> None:
     assert not any(cut_at(peers.openai_trim(), script))
 
 
-# How many results LastNObservations of SWE-agent (commit 318f909) has removed once so many have come, run by itself on
-# a history that begins, as SWE-agent's do, with the task as its first observation.
+# How many results SWE-agent (commit 318f909) has removed once so many have come: its rule of which observations go,
+# copied by hand from LastNObservations and run on a history that begins, as SWE-agent's do, with the task as its first
+# observation. No package index has the class itself.
 REMOVED = {
     (5, 1): [0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24],
     (3, 4): [0, 0, 0, 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 16, 16, 16, 16, 20, 20, 20, 20, 24, 24, 24],
@@ -76,7 +77,7 @@ REMOVED = {
 
 
 @pytest.mark.parametrize(("n", "polling"), REMOVED)
-def test_swe_agent_removes_as_many_as_its_own_class_does_after_every_result(n: int, polling: int) -> None:
+def test_swe_agent_removes_as_many_as_its_own_rule_does_after_every_result(n: int, polling: int) -> None:
     removed = REMOVED[n, polling]
     script, seqs = reads(len(removed) - 1)
     gone: list[int] = []

@@ -20,7 +20,7 @@ def rendered(answer: Answer, lang: Lang = "zh", budget: int | None = BUDGET) -> 
     room = None if budget is None else budget - _FRAME - sum(map(size_of, parts))
     skipped = []
     for found in answer.found:
-        entry = _entry(found, words)
+        entry = _entry(found, answer.alone, words)
         if room is not None and size_of(entry) + 2 > room:
             skipped.append(found)
             continue
@@ -38,7 +38,7 @@ def _turns(answer: Answer, budget: int | None, words: Texts) -> list[str]:
     return [words.archived.format(turns=words.comma.join(counted))]
 
 
-def _entry(found: Found, words: Texts) -> str:
+def _entry(found: Found, alone: bool, words: Texts) -> str:
     kept, page = found.kept, found.page
     head = words.head.format(turn=kept.turn, step=kept.step, what=_what(found))
     path = words.path.format(file=kept.row.file) if kept.row else ""
@@ -52,7 +52,8 @@ def _entry(found: Found, words: Texts) -> str:
     more = ""
     if page.last < page.total:
         limit = f", limit={found.limit}" if found.limit else ""
-        more = words.more.format(rest=page.total - page.last, offset=page.last + 1, limit=limit)
+        offset = _offset(found, page.last + 1, alone)
+        more = words.more.format(rest=page.total - page.last, offset=offset, limit=limit)
     return f"{head}{window}{others}{path}{words.head_end}\n{page.text}{more}"
 
 
@@ -64,7 +65,7 @@ def _ending(answer: Answer, skipped: list[Found], budget: int | None, words: Tex
     if shown and not answer.turns:
         lines.append(words.shown.format(results=len(answer.found), shown=shown))
     if skipped:
-        named = [_fitting(found, len(answer.found), words) for found in skipped[:_SKIPPED_NAMED] if found.page]
+        named = [_fitting(found, words) for found in skipped[:_SKIPPED_NAMED] if found.page]
         lines.append("\n".join((words.skipped.format(skipped=len(skipped), budget=budget), *named)))
     if answer.gone:
         lines.append(words.gone.format(gone=answer.gone))
@@ -73,11 +74,17 @@ def _ending(answer: Answer, skipped: list[Found], budget: int | None, words: Tex
     return lines
 
 
-def _fitting(found: Found, matching: int, words: Texts) -> str:
+def _offset(found: Found, line: int, alone: bool) -> str:
+    """The offset to ask for: of this result alone, or of each that matches."""
+    return f'"{found.place}:{line}"' if alone and found.place else str(line)
+
+
+def _fitting(found: Found, words: Texts) -> str:
+    """With which offset and limit a result that was skipped is given."""
     assert found.page is not None
     where = {"turn": found.kept.turn, "step": found.kept.step, "what": _what(found)}
-    limit = max(1, found.fits // matching)
-    return words.skipped_one.format(**where, size=found.bytes, total=found.lines, offset=found.page.first, limit=limit)
+    offset, limit = _offset(found, found.page.first, True), max(1, found.fits)
+    return words.skipped_one.format(**where, size=found.bytes, total=found.lines, offset=offset, limit=limit)
 
 
 def _what(found: Found) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
-from refold.archive.calls import Calls, answered, follow
 from refold.events import AssistantMessage, Event, Text, ToolCall, ToolResult
+from refold.reducer._calls import Calls, answered, asked, started, without
 from refold.reducer._receipt import Origin
 
 
@@ -40,22 +41,23 @@ class Walk(msgspec.Struct, frozen=True):
     def after(self, event: Event) -> "Walk":
         """The walk one event further."""
         if isinstance(event, ToolResult) and event.replaces is None:
-            origin = self.origin(event)
-            return Walk(follow(self.calls, event), event.turn, event.step, origin.place)
-        calls = follow(self.calls, event)
-        return self if calls is self.calls else Walk(calls, self.turn, self.step, self.results)
+            rest = without(self.calls, answered(self.calls, event))
+            return Walk(rest, event.turn, event.step, self.origin(event).place)
+        if isinstance(event, AssistantMessage):
+            return replace(self, calls=asked(event))
+        return replace(self, calls=started(self.calls, event)) if isinstance(event, ToolCall) else self
 
 
 def originals(events: Iterable[Event]) -> Iterator[Original]:
     """Every tool result that was appended, in log order. Replacements, the work of cutters, are passed over."""
     walk = Walk()
-    started: dict[int, ToolCall] = {}
+    calls: dict[int, ToolCall] = {}
     for event in events:
         if isinstance(event, ToolResult) and event.replaces is None:
             call = answered(walk.calls, event)
-            yield Original(walk.origin(event), event, started.pop(call.seq, None) if call else None)
+            yield Original(walk.origin(event), event, calls.pop(call.seq, None) if call else None)
         elif isinstance(event, ToolCall):
-            started[event.seq] = event
+            calls[event.seq] = event
         elif isinstance(event, AssistantMessage):
-            started.clear()
+            calls.clear()
         walk = walk.after(event)

@@ -1,6 +1,7 @@
 """Recall: what `read_tool_result_log` finds for what a model asks.
 
-Turn and step narrow it down; offset and limit count the lines of each result by itself (see `pages`).
+Turn and step narrow it down; offset and limit count the lines of each result by itself (see `pages`). An offset "6:1"
+means line 1 of the sixth result that matches, and of no other: what does not fit beside others can be read alone.
 """
 
 import re
@@ -32,7 +33,8 @@ class Turn(msgspec.Struct, frozen=True):
 
 class Found(msgspec.Struct, frozen=True):
     """A result that is recalled, or listed. `bytes` and `lines` are those of its whole text, `page` the part that was
-    asked for, None in a listing; `limit` is what was asked for, `fits` how many lines from there an answer holds."""
+    asked for, None in a listing; `limit` is what was asked for, `fits` how many lines from there an answer holds.
+    `place` counts what matches, from 1; it is 0 where nothing else does."""
 
     kept: Kept
     bytes: int
@@ -40,6 +42,7 @@ class Found(msgspec.Struct, frozen=True):
     page: Page | None = None
     limit: int | None = None
     fits: int = 0
+    place: int = 0
 
     @property
     def other_blocks(self) -> int:
@@ -48,13 +51,15 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What was found. With an `error` nothing was. `gone` counts originals whose file is lost or cannot be read."""
+    """What was found. With an `error` nothing was. `gone` counts originals whose file is lost or cannot be
+    read; `alone` says that one result was picked out of several."""
 
     query: str = ""
     error: str | None = None
     turns: tuple[Turn, ...] = ()
     found: tuple[Found, ...] = ()
     gone: int = 0
+    alone: bool = False
 
 
 class _Wrong(Exception):
@@ -73,25 +78,30 @@ def recall(shelf: Shelf | None, asked: dict[str, Any], lang: Lang = "zh", listed
             raise _Wrong(words.unknown_argument.format(names=words.comma.join(unknown)))
         turn = _positive(asked.get("turn"), words.turn_not_positive)
         step = _positive(asked.get("step"), words.step_not_positive)
-        offset = _positive(asked.get("offset"), words.offset_not_positive) or 1
+        only, offset = _offset(asked.get("offset"), words)
         limit = _positive(asked.get("limit"), words.limit_not_positive)
         if shelf is None:
             raise _Wrong(words.no_session)
         if turn is None and step is not None:
             raise _Wrong(words.step_without_turn.format())
-        if turn is None and asked.get("time") is not None:
+        if turn is not None and asked.get("time") is not None:
+            raise _Wrong(words.time_with_turn)
+        if asked.get("time") is not None:
             turn = _turn_at(shelf, asked["time"], words)
         if turn is None:
             return _listing(shelf, listed, words)
         kept = _matching(shelf, turn, step, words)
+        if only is not None and only > len(kept):
+            raise _Wrong(words.no_place.format(place=only, results=len(kept)))
     except _Wrong as wrong:
         return Answer(error=str(wrong))
     query = (words.of_turn if step is None else words.of_step).format(turn=turn, step=step)
-    texts = [(one, shelf.text(one)) for one in kept]
-    found = tuple(_found(one, text, offset, limit) for one, text in texts if text is not None)
+    wanted = [(place, one) for place, one in enumerate(kept, 1) if only in (None, place)]
+    texts = [(place if len(kept) > 1 else 0, one, shelf.text(one)) for place, one in wanted]
+    found = tuple(_found(one, text, offset, limit, place) for place, one, text in texts if text is not None)
     if not found:
         return Answer(error=words.no_turn.format(turn=turn, known=_known_turns(shelf, words)))
-    return Answer(query, None, (), found, len(kept) - len(found))
+    return Answer(query, None, (), found, len(wanted) - len(found), alone=only is not None)
 
 
 def _matching(shelf: Shelf, turn: int, step: int | None, words: Texts) -> list[Kept]:
@@ -121,9 +131,10 @@ def _listed(kept: Kept) -> Found:
     return Found(kept, size_of(text), len(lines_of(text)))
 
 
-def _found(kept: Kept, text: str, offset: int, limit: int | None) -> Found:
+def _found(kept: Kept, text: str, offset: int, limit: int | None, place: int) -> Found:
     lines = lines_of(text)
-    return Found(kept, size_of(text), len(lines), page(lines, offset, limit), limit, _fits(lines, offset))
+    shown = page(lines, offset, limit)
+    return Found(kept, size_of(text), len(lines), shown, limit, _fits(lines, offset), place)
 
 
 def _fits(lines: list[str], offset: int) -> int:
@@ -151,6 +162,14 @@ def _turn_at(shelf: Shelf, time: Any, words: Texts) -> int:
 def _known_turns(shelf: Shelf, words: Texts) -> str:
     turns = sorted({one.turn for one in shelf.kept})[-TURNS_NAMED:]
     return words.comma.join(f"turn {turn}" for turn in turns) or words.none
+
+
+def _offset(value: Any, words: Texts) -> tuple[int | None, int]:
+    """The one result that is meant, None for all, and the line. Raises _Wrong."""
+    found = re.fullmatch(r"\s*([0-9]{1,18})\s*:\s*([0-9]{1,18})\s*", value) if isinstance(value, str) else None
+    only, line = found.groups() if found else (None, value)
+    wrong = words.offset_not_positive
+    return _positive(only, wrong), _positive(line, wrong) or 1
 
 
 def _positive(value: Any, wrong: str) -> int | None:

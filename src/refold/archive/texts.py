@@ -17,6 +17,8 @@ class Texts(msgspec.Struct, frozen=True):
     offset_not_positive: str
     limit_not_positive: str
     step_without_turn: str
+    time_with_turn: str
+    no_place: str
     bad_time: str
     no_turn: str
     no_step: str
@@ -59,6 +61,8 @@ TEXTS: MappingProxyType[Lang, Texts] = MappingProxyType(
             offset_not_positive="offset 必须为正整数",
             limit_not_positive="limit 必须为正整数",
             step_without_turn="step 需配合 turn 使用，如 read_tool_result_log({{ turn: 3, step: 2 }})",
+            time_with_turn="time 已确定轮次，不能与 turn 同用",
+            no_place="没有第 {place} 条结果（共 {results} 条匹配）",
             bad_time='无法解析时间 "{time}"：请用 ISO 8601 或毫秒时间戳',
             no_turn="第 {turn} 轮没有归档条目（已归档：{known}）",
             no_step="第 {turn} 轮第 {step} 步没有归档条目（已归档：turn {turn} 的 step {known}）",
@@ -101,6 +105,8 @@ TEXTS: MappingProxyType[Lang, Texts] = MappingProxyType(
             offset_not_positive="offset must be a whole number of at least 1",
             limit_not_positive="limit must be a whole number of at least 1",
             step_without_turn="step goes with a turn, as in read_tool_result_log({{ turn: 3, step: 2 }})",
+            time_with_turn="time names a turn by itself: leave out one of the two",
+            no_place="there is no result {place} ({results} match)",
             bad_time='cannot read "{time}" as a time: give ISO 8601 or milliseconds since 1970',
             no_turn="nothing is archived of turn {turn} (archived: {known})",
             no_step="nothing is archived of turn {turn}, step {step} (archived: turn {turn}, step {known})",

@@ -17,7 +17,7 @@ _ABOUT: MappingProxyType[Lang, dict[str, str]] = MappingProxyType(
             "turn": "对话轮次编号（1 起）。",
             "step": "步骤编号（1 起，一次模型决策为一步），需配合 turn。",
             "time": "ISO 8601 时间（未注明时区按 UTC）或毫秒时间戳。",
-            "offset": "从每条结果的第几行开始（1 起）。",
+            "offset": '从每条结果的第几行开始（1 起）；"6:1" 表示只取第 6 条匹配结果，从第 1 行开始。',
             "limit": "每条结果最多返回多少行。",
         },
         "en": {
@@ -28,7 +28,8 @@ _ABOUT: MappingProxyType[Lang, dict[str, str]] = MappingProxyType(
             "turn": "Number of the turn, from 1.",
             "step": "Number of the step in its turn, from 1; a step is one decision of the model. Goes with turn.",
             "time": "ISO 8601 (UTC where no zone is named) or milliseconds since 1970.",
-            "offset": "The first line wanted of each result, from 1.",
+            "offset": 'The first line wanted of each result, from 1; "6:1" is line 1 of the sixth result that matches '
+            "and of no other.",
             "limit": "The most lines wanted of each result.",
         },
     }
@@ -57,7 +58,8 @@ def read_tool_result_log(
     """The original results of a turn, of one of its steps, or of the turn that covers a time; with none of them a list
     of what there is. At most 48,000 UTF-8 bytes, in whole entries.
 
-    `time` is ISO 8601 (UTC where it names no zone) or Unix milliseconds, `offset` (from 1) and `limit` are in lines.
+    `time` is ISO 8601 (UTC where it names no zone) or Unix milliseconds, `offset` (from 1) and `limit` are in
+    lines; an `offset` "6:1" is line 1 of the sixth result alone.
     What cannot be answered is answered with what is wrong. `shelf` is None where there is no session.
     """
     asked = {"turn": turn, "step": step, "time": time, "offset": offset, "limit": limit}

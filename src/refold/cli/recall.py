@@ -27,7 +27,7 @@ from refold.reducer._receipt import FOLDER, RESULTS
 @click.option("--turn", metavar="N", help="The results of this turn.")
 @click.option("--step", metavar="N", help="Those of this step of it.")
 @click.option("--time", metavar="T", help="Those of the turn at this time: ISO 8601, or milliseconds since 1970.")
-@click.option("--offset", metavar="N", help="The first line of each result.")
+@click.option("--offset", metavar="N", help="The first line of each result; K:N is line N of the K-th alone.")
 @click.option("--limit", metavar="N", help="The most lines of each result.")
 @click.option(
     "--lang",

@@ -16,10 +16,7 @@ from refold.events import (
     Block,
     BlockEnd,
     BlockStart,
-    CompactionEnd,
     CompactionPrune,
-    CompactionStart,
-    CompactionSummary,
     EndSeed,
     Envelope,
     Event,
@@ -31,7 +28,6 @@ from refold.events import (
     RequestHeader,
     StepEnd,
     StepStart,
-    SurfaceRewind,
     SystemMessage,
     Text,
     TextDelta,
@@ -44,6 +40,7 @@ from refold.events import (
     UserMessage,
 )
 from refold.events._events import Chunk
+from refold.laws import others
 from refold.laws.provider import Provider
 from refold.laws.run import Beat, Run, Sent
 from refold.laws.script import (
@@ -69,8 +66,6 @@ from refold.laws.script import (
     blocks,
 )
 from refold.reducer import Operation, Reducer, dump, load
-from refold.reducer import _surface as surface
-from refold.reducer._view import Node
 
 EPOCH_MS = 1_700_000_000_000
 
@@ -171,6 +166,7 @@ class Host:
                 self._log(Other(self._next, self._now, "agent/inbox/spliced"))
             case Pause(ms):
                 self._now += ms * self.script.timed
+                self._log(Other(self._next, self._now, "agent/inbox/spliced"))
             case Restart(from_dump):
                 self._restart(from_dump=from_dump)
 
@@ -312,64 +308,25 @@ class Host:
     # --- what others do to the surface
 
     def _replace(self, act: Rewrite | Compact) -> None:
-        done = self._rewrite(act) if isinstance(act, Rewrite) else self._compact(act)
-        self._quiet = self._quiet and not done
-
-    def _rewrite(self, act: Rewrite) -> bool:
-        found = [node for _, node in surface.nodes(self.view) if isinstance(node.message, ToolResult)]
-        if not found:
-            return False
-        old = sorted(found, key=lambda node: self._labels[node.seq])[act.at % len(found)]
-        assert isinstance(old.message, ToolResult)
-        new = structs.replace(
-            old.message,
-            seq=self._next,
-            time=self._now,
-            content=blocks(act.pieces),
-            replaces=(old.seq, old.seq),
-            sources=(old.seq,),
-        )
-        self._labels[new.seq] = self._labels[old.seq]
-        self._log(new)
-        return True
-
-    def _groups(self) -> list[list[Node]]:
-        """Messages with the results behind them: what may be taken away without parting a call from its result."""
-        groups: list[list[Node]] = []
-        for _, node in surface.nodes(self.view):
-            if isinstance(node.message, SystemMessage):
-                continue
-            if isinstance(node.message, ToolResult) and groups:
-                groups[-1].append(node)
-            else:
-                groups.append([node])
-        return groups
-
-    def _compact(self, act: Compact) -> bool:
-        groups = self._groups()
-        if not groups:
-            return False
-        first = act.at % len(groups)
-        gone = [node for group in groups[first : first + act.count] for node in group]
-        seqs = tuple(node.seq for node in gone)
-        self._summaries += 1
-        name = f"c{self._summaries}"
-        turn = self._turn if self._turn_open else None
-        start = self._log(CompactionStart(self._next, self._now, name, turn))
-        tokens = sum(node.tokens for node in gone)
-        summary = self._log(CompactionSummary(self._next, self._now, name, seqs, tokens))
-        cited = (start, summary, *seqs)
-        text = (Text(f"Summary of {len(seqs)} messages."),)
-        self._log(UserMessage(self._next, self._now, text, "compact", (seqs[0], seqs[-1]), cited))
-        self._log(CompactionEnd(self._next, self._now, name))
-        return True
+        if isinstance(act, Rewrite):
+            new = others.rewritten(self.view, act, self._labels, self._now)
+            if new is not None and new.replaces is not None:
+                self._labels[new.seq] = self._labels[new.replaces[0]]
+            written: tuple[Event, ...] = () if new is None else (new,)
+        else:
+            self._summaries += 1
+            turn = self._turn if self._turn_open else None
+            written = others.compacted(self.view, act, f"c{self._summaries}", turn, self._now)
+        self._quiet = self._quiet and not written
+        for event in written:
+            self._log(event)
 
     def _rewind(self, at: int) -> None:
         self._end_turn("aborted")
-        groups = self._groups()
-        if groups:
+        event = others.taken_back(self.view, at, self._now)
+        if event is not None:
             self._quiet = False
-            self._log(SurfaceRewind(self._next, self._now, groups[at % len(groups)][-1].seq))
+            self._log(event)
 
     # --- what ends and starts again
 

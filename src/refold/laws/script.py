@@ -128,7 +128,7 @@ class Note(Struct, frozen=True):
 
 
 class Pause(Struct, frozen=True):
-    """Time passes, or is set back."""
+    """Time passes, or is set back, and an event that concerns nobody here shows it."""
 
     ms: int
 

@@ -70,7 +70,7 @@ KINDS = (
 )
 HEADERS: tuple[Act, ...] = (Header("Be brief.", "[]"), Header("Be long."), Window(CONTEXT_WINDOW // 2))
 GROUPS = (-1, -1, -1, 0, -2, 1, 2, 5)
-MORE_PAUSES = ("pause",) * 12
+MORE_PAUSES = ("pause",) * 6
 
 
 PLACE = 48  # The bytes of one act, enough for any.
@@ -181,7 +181,7 @@ class _Choices:
             case "note":
                 return Note()
             case "pause":
-                return Pause(self.pick((*self.known.pauses, -60_000)))
+                return Pause(self.pick((*self.known.pauses, *self.known.pauses[-1:] * 2, -60_000)))
             case "restart":
                 return Restart(from_dump=self.one_in(2))
             case _:
