@@ -20,7 +20,7 @@ help: ## these lines
 demo: $(READY) ## replay a recorded session and show what would be cut, and when
 	$(BIN)/refold replay examples/session.v4.jsonl.zstd --policy keep3
 
-test: $(READY) node-word ## every test but those that install the DSH harness
+test: $(READY) node-word ## every test but those that install a harness, a framework or a browser
 	$(BIN)/pytest -n auto -m "not harness and not hosts and not report$(if $(NODE),, and not oracle)"
 
 harness: $(READY) ## the tests that run the DSH harness itself (installs 340 MB, once)

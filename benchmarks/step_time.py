@@ -3,7 +3,7 @@
 A step behind so many results, of refold and of each peer that is a Python package, one after the other in one run.
 For refold it is the fold of step/start, an answer, its call, the result and step/end, and one plan with one operation
 due (`timed.py steps`); for a peer what it does before one model call, in an agent of its own framework where it has
-one. Needs the environments that `make peers` makes.
+one. Needs the environments that `make peers-table` makes.
 """
 
 import importlib
@@ -14,9 +14,10 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from frameworks.session import CALLS
+
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "economics.md"
-CALLS = 25  # results a turn of the frameworks' session
 WARM_UP, STEPS = 20, 200
 SIZES = (100, 1_000, 5_000)
 MOST = 100_000
@@ -30,6 +31,7 @@ class Peer(NamedTuple):
     environment: str
     contender: str
     turns: int = 9
+    rated: bool = True
 
 
 PEERS = (
@@ -38,9 +40,8 @@ PEERS = (
     Peer("langchain ClearToolUsesEdit", "langchain_run", "langchain", "ContextEditingMiddleware"),
     Peer("cutctx ObservationMaskingPolicy", "lists_run", "strands-agents", "cutctx"),
     Peer("ctx-slim plan and apply", "lists_run", "strands-agents", "ctx-slim", 1),
-    Peer("strands SlidingWindow (keeps 40 messages)", "lists_run", "strands-agents", "strands"),
+    Peer("strands SlidingWindow (keeps 40 messages)", "lists_run", "strands-agents", "strands", rated=False),
 )
-UNRATED = "strands SlidingWindow (keeps 40 messages)"
 
 
 def main(sizes: tuple[int, ...]) -> None:
@@ -52,7 +53,7 @@ def main(sizes: tuple[int, ...]) -> None:
     lines.append(f"| refold, relative to itself at 1,000 | {flat} |")
     times = {peer: {size: _peer(peer, size) for size in sizes} for peer in PEERS}
     for peer, by_size in times.items():
-        if peer.name != UNRATED:
+        if peer.rated:
             ratios = " | ".join(f"{by_size[size] / refold[size]:,.0f}" for size in sizes)
             lines.append(f"| {peer.name}, relative to refold | {ratios} | |")
     lines.append(f"| refold, ms | {' | '.join(f'{refold[size]:.3f}' for size in (*sizes, MOST))} |")
@@ -71,7 +72,7 @@ def _refold(results: int) -> float:
 def _peer(peer: Peer, results: int) -> float:
     python = ROOT / ".cache" / "hosts" / peer.environment / "bin" / "python"
     if not python.exists():
-        raise SystemExit(f"{python} is not there: run `make peers` first")
+        raise SystemExit(f"{python} is not there: run `make peers-table`")
     command = [str(python), __file__, "--peer", peer.module, peer.contender, str(results), str(peer.turns)]
     ms = float(_printed(command))
     print(f"  {peer.name}: {results:,}: {ms:.3f} ms", file=sys.stderr, flush=True)

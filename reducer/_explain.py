@@ -9,7 +9,7 @@ from refold.reducer import _queue as queue
 from refold.reducer import _surface as surface
 from refold.reducer._reducer import Reducer
 from refold.reducer._view import Message, Node, Operation, View
-from refold.reducer.ripe import passes
+from refold.reducer.ripe import only_unseen
 from refold.reducer.which import code_points
 
 ResultState = Literal[
@@ -90,7 +90,7 @@ def _state(reducer: Reducer, view: View, node: Node, operation: Operation | None
             reasons.append(refusal)
         elif queue.cut_content(part, reducer.meter, node) is None:
             reasons.append("no gain")
-        elif passes(part.ripe):
+        elif only_unseen(part.ripe):
             reasons.append("seen")
         else:
             reasons.append("waiting")  # the latch is closed: nothing is admitted yet

@@ -5,11 +5,10 @@ from typing import Any, ClassVar
 import msgspec
 
 from refold.events import PolicyError
-from refold.reducer._checks import some
 from refold.reducer.how import HowRule
-from refold.reducer.ripe import AllRipe, AnyRipe, RipeRule, passes
-from refold.reducer.when import Least, Most, WhenRule, latch_of
-from refold.reducer.which import Which, WhichRule
+from refold.reducer.ripe import RipeRule
+from refold.reducer.when import WhenRule, latch_of
+from refold.reducer.which import WhichRule
 
 
 class Part(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
@@ -31,11 +30,6 @@ class Part(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         latch_of(self.when)
-        passes(self.ripe)
-        if isinstance(self.which, Which):
-            some("which.tools", self.which.tools, 'the tools whose results may be cut; "*" is any')
-        _joins("when", self.when)
-        _joins("ripe", self.ripe)
 
 
 class Policy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
@@ -52,14 +46,6 @@ class Policy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     def broken(self) -> dict[str, str]:
         """The laws that a part breaks by its nature, each with why."""
         return {law: why for part in self.parts for law, why in part.broken}
-
-
-def _joins(field: str, member: WhenRule | RipeRule) -> None:
-    """Raises PolicyError where members are joined by `&` or `|` and there are none."""
-    if isinstance(member, Least | Most | AllRipe | AnyRipe):
-        some(f"{field}.parts", member.parts, "at least one member")
-        for part in member.parts:
-            _joins(field, part)
 
 
 def described(value: Any) -> Any:

@@ -14,7 +14,7 @@ from refold.reducer import _weights as weights
 from refold.reducer._measure import Meter
 from refold.reducer._policy import Part
 from refold.reducer._view import Counters, Entry, Latch, Node, PartState, State
-from refold.reducer.ripe import passes, reading, stamp
+from refold.reducer.ripe import only_unseen, reading, stamp
 from refold.reducer.which import code_points
 
 
@@ -162,7 +162,7 @@ def open_latch(state: State, parts: tuple[Part, ...], index: int, latch: Latch) 
 def pass_by(state: State, parts: tuple[Part, ...]) -> None:
     """The model is sent what stands: candidates whose time that was leave the queue, as if they had never come."""
     for index, part in enumerate(parts):
-        if passes(part.ripe):
+        if only_unseen(part.ripe):
             for node in _dismiss(state, index):
                 matter = part.which.matter(node)
                 if matter is not None:

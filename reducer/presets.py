@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Literal
 
 from refold.events import PolicyError
 from refold.reducer._checks import whole_number
 from refold.reducer._policy import Part, Policy
+from refold.reducer._receipt import Lang
 from refold.reducer.how import MARKER, HeadTail, Placeholder, Receipt, Summary
 from refold.reducer.ripe import AnyRipe, KeepSpans, Now, Turns, Unseen, Views
 from refold.reducer.when import Always, Debt, Latch, Most, OnOverflow, Pressure
@@ -80,7 +80,7 @@ def pruner(threshold: int = 8192, head: int = 4096, tail: int = 1024, ratio: int
     return Policy("pruner", (Part("pruner", when, which, Now(), _head_tail(threshold, head, tail)),))
 
 
-def round_(lang: Literal["zh", "en"] = "zh", exact: bool = False) -> Policy:
+def round_(lang: Lang = "zh", exact: bool = False) -> Policy:
     """Clear what earlier turns left: each original result becomes one line that names its turn and step.
 
     The line tells the model how to fetch the original back. A result that the line would not shrink stays; `exact`
@@ -91,7 +91,7 @@ def round_(lang: Literal["zh", "en"] = "zh", exact: bool = False) -> Policy:
     return Policy("round", (part,))
 
 
-def overclock(lang: Literal["zh", "en"] = "zh", exact: bool = False) -> Policy:
+def overclock(lang: Lang = "zh", exact: bool = False) -> Policy:
     """Clear what earlier steps left: a result is seen by the one step after its own, and then becomes one line.
 
     The first result of a turn leaves a longer line, which explains the rule. Where a log has no step events this is
@@ -104,7 +104,7 @@ def overclock(lang: Literal["zh", "en"] = "zh", exact: bool = False) -> Policy:
 
 
 def admission(
-    over_bytes: int = 1024, preview_bytes: int = 300, lang: Literal["zh", "en"] = "zh", root: str = "", cwd: str = "/"
+    over_bytes: int = 1024, preview_bytes: int = 300, lang: Lang = "zh", root: str = "", cwd: str = "/"
 ) -> Policy:
     """Receipts: what `refold.archive.admit` would have logged, played on results that the model has not seen yet.
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import msgspec
 
 from refold.events import PolicyError
-from refold.reducer._checks import whole_number
+from refold.reducer._checks import some, whole_number
 from refold.reducer._view import Counters
 
 
@@ -129,6 +129,9 @@ class AllRipe(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True)
     parts: "tuple[RipeRule, ...]"
     revision: ClassVar[int] = 1
 
+    def __post_init__(self) -> None:
+        some("AllRipe.parts", self.parts, "at least one member")
+
     def odometers(self) -> tuple[Odometer, ...]:
         return tuple(meter for part in self.parts for meter in part.odometers())
 
@@ -137,10 +140,15 @@ class AllRipe(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True)
 
 
 class AnyRipe(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """Ripe when one part is."""
+    """Ripe when one part is. `Unseen` is no such part: what is ripe would then be no prefix of the queue."""
 
     parts: "tuple[RipeRule, ...]"
     revision: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        some("AnyRipe.parts", self.parts, "at least one member")
+        if any(only_unseen(part) for part in self.parts):
+            raise PolicyError("Unseen joins others with & alone; give it a part of its own instead", field="ripe")
 
     def odometers(self) -> tuple[Odometer, ...]:
         return tuple(meter for part in self.parts for meter in part.odometers())
@@ -152,15 +160,9 @@ class AnyRipe(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True)
 RipeRule = Views | Turns | KeepLast | KeepResults | KeepTokens | KeepSpans | Now | Unseen | AllRipe | AnyRipe
 
 
-def passes(ripe: object) -> bool:
-    """Does a candidate's time pass once the model has seen it? Raises PolicyError for `Unseen` joined by `|`: what is
-    ripe would then be no prefix of the queue."""
-    if isinstance(ripe, Unseen):
-        return True
-    found = any(passes(part) for part in getattr(ripe, "parts", ()))
-    if found and isinstance(ripe, AnyRipe):
-        raise PolicyError("Unseen joins others with & alone; give it a part of its own instead", field="ripe")
-    return found
+def only_unseen(ripe: RipeRule) -> bool:
+    """Is a candidate's time over once the model has seen it?"""
+    return isinstance(ripe, Unseen) or (isinstance(ripe, AllRipe) and any(map(only_unseen, ripe.parts)))
 
 
 def _each(parts: "tuple[RipeRule, ...]", advances: tuple[int, ...]) -> list[bool]:

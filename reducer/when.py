@@ -5,7 +5,7 @@ from typing import ClassVar, Final, Literal, Protocol
 import msgspec
 
 from refold.events import PolicyError
-from refold.reducer._checks import whole_number
+from refold.reducer._checks import some, whole_number
 from refold.reducer._view import PartState
 
 ALL: Final = 1 << 62
@@ -204,6 +204,7 @@ class Least(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     revision: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        some("Least.parts", self.parts, "at least one member")
         _one_unit(self.parts)
 
     @property
@@ -215,7 +216,7 @@ class Least(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
         return any(member.weighs for member in self.parts)
 
     def quota(self, facts: Facts) -> int:
-        return min((part.quota(facts) for part in self.parts), default=0)
+        return min(part.quota(facts) for part in self.parts)
 
     def admits(self, part: PartState) -> bool:
         return all(member.admits(part) for member in self.parts)
@@ -228,6 +229,7 @@ class Most(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     revision: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        some("Most.parts", self.parts, "at least one member")
         _one_unit(self.parts)
 
     @property
@@ -239,7 +241,7 @@ class Most(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
         return any(member.weighs for member in self.parts)
 
     def quota(self, facts: Facts) -> int:
-        return max((part.quota(facts) for part in self.parts), default=0)
+        return max(part.quota(facts) for part in self.parts)
 
     def admits(self, part: PartState) -> bool:
         return any(member.admits(part) for member in self.parts)

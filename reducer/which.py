@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Protocol
 import msgspec
 
 from refold.events import Block, Text, ToolResult
-from refold.reducer._checks import whole_number
+from refold.reducer._checks import some, whole_number
 from refold.reducer._reads import in_archive, read_path
 from refold.reducer._receipt import RECALL_TOOL, plain_text, size_of
 from refold.reducer._summaries import told
@@ -45,7 +45,7 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     names and lowers them before a glob is asked; `needs_id` protects a result whose call id is blank.
     """
 
-    tools: tuple[str, ...] = ()
+    tools: tuple[str, ...]
     deny: tuple[str, ...] = ()
     over_chars: int = 0
     errors: bool = False
@@ -58,6 +58,7 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         whole_number("over_chars", self.over_chars, 0)
+        some("Which.tools", self.tools, 'the tools whose results may be cut; "*" is any')
 
     def refuses(self, node: Node) -> Refusal | None:
         """Why the node may never be cut, None where it may."""
@@ -105,6 +106,7 @@ class Admissible(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=Tr
 
     def __post_init__(self) -> None:
         whole_number("over_bytes", self.over_bytes, 0)
+        some("Admissible.tools", self.tools, 'the tools whose results may be cut; "*" is any')
 
     def refuses(self, node: Node) -> Refusal | None:
         """Why the node may never be cut, None where it may."""

@@ -26,6 +26,7 @@ from refold.reducer._wire_ops import (
     HeadTail,
     Inline,
     Op,
+    OpRule,
     Truncate,
     is_subsequence,
 )
@@ -129,7 +130,8 @@ def shape(
 
     Ask when the request is made, the plan being in force: the decisions are those of the open step's request, or of the
     next step's while none is open. Pure; O(messages alive, and the texts that are shaped). `known` is a dict, empty at
-    first, that the host keeps from one request to the next: a text is then worked on once, and the answer is the same.
+    first, that the host keeps from one request to the next: a text is then worked on once, and the answer is the same
+    (operations have to be hashable for it).
     Raises PolicyError where the profile refuses.
     """
     messages = reducer.messages(view)
@@ -140,13 +142,13 @@ def shape(
             field="profile",
         )
     times = Times(view)
-    edits, failures = _edits(times, shaping, profile, {} if known is None else known)
+    edits, failures = _edits(times, shaping, profile, known)
     settled = settle(view, times.nodes, edits, profile, derived=reducer.mode != "commit")
     return _made(messages, times, settled, failures)
 
 
 def _edits(
-    times: Times, shaping: Shaping, profile: Profile, known: MutableMapping[Any, Any]
+    times: Times, shaping: Shaping, profile: Profile, known: MutableMapping[Any, Any] | None
 ) -> tuple[dict[int, tuple[Edit, ...]], list[Failure]]:
     """By place, what the shaping asks for by the request at hand."""
     edits: dict[int, tuple[Edit, ...]] = {}
@@ -163,16 +165,25 @@ def _edits(
                 continue
             about = About(category, node.tool or getattr(block, "name", ""))
             ops = shaping.chain(category).ops
-            key = block, ops, about, profile.stub
-            if (done := known.get(key)) is None:
-                done = known[key] = shaped(block, ops, about, profile)
-            new, failed = done
+            new, failed = _worked_on(block, ops, about, profile, known)
             failures += (Failure(node.seq, index, category, reason) for reason in failed)
             if new != block:  # what is known may be of an equal block
                 found.append(Edit(index, when, category, block, new))
         if found:
             edits[place] = tuple(found)
     return edits, failures
+
+
+def _worked_on(
+    block: Block, ops: tuple[OpRule, ...], about: About, profile: Profile, known: MutableMapping[Any, Any] | None
+) -> tuple[Block | None, list[str]]:
+    if known is None:
+        return shaped(block, ops, about, profile)
+    key = block, ops, about, profile.stub
+    if key not in known:
+        known[key] = shaped(block, ops, about, profile)
+    done: tuple[Block | None, list[str]] = known[key]
+    return done
 
 
 def _due(times: Times, chain: Chain, category: Category, profile: Profile) -> Callable[[int], int]:

@@ -198,9 +198,9 @@ LATCH, TOOLS, RIPE = (("parts", 0, name) for name in ("when", "which", "ripe"))
         ((*LATCH, "tokens"), 10**23, "Latch.tokens: must be a whole number from 0 to 9007199254740991, got 1000"),
         ((*RIPE, "n"), 0, "Views.n: must be a whole number of at least 1, got 0"),
         ((*RIPE, "n"), 1.5, "Expected `int`, got `float` - at `$.parts[0].ripe.n`"),
-        (RIPE, {"type": "AnyRipe", "parts": []}, "ripe.parts: is empty: name at least one member"),
-        (LATCH, {"type": "Least", "parts": [{"type": "Most", "parts": []}]}, "when.parts: is empty"),
-        ((*TOOLS, "tools"), [], 'which.tools: is empty: name the tools whose results may be cut; "*" is any'),
+        (RIPE, {"type": "AnyRipe", "parts": []}, "AnyRipe.parts: is empty: name at least one member"),
+        (LATCH, {"type": "Least", "parts": [{"type": "Most", "parts": []}]}, "Most.parts: is empty"),
+        ((*TOOLS, "tools"), [], 'Which.tools: is empty: name the tools whose results may be cut; "*" is any'),
     ],
 )
 def test_a_policy_file_that_cannot_be_is_refused_by_file_and_field(refold, tmp_path, where, value, said):
@@ -297,12 +297,12 @@ def test_closed_standard_streams_are_named():
 
 
 def keys(value):
-    """Of all objects within; but laws are named elsewhere, and blocks are those of `messages`."""
+    """Of all objects within; but laws and voices are named elsewhere, and blocks are those of `messages`."""
     if isinstance(value, list):
         return {key for item in value for key in keys(item)}
     if not isinstance(value, dict):
         return set()
-    within = (inner for key, inner in value.items() if key not in ("content", "laws"))
+    within = (inner for key, inner in value.items() if key not in ("content", "laws", "blocks"))
     return value.keys() | {key for inner in within for key in keys(inner)}
 
 
@@ -311,6 +311,7 @@ def keys(value):
     [
         ("policies",),
         ("view", EXAMPLE),
+        ("view", ROOT / "tests/data/formats/claude_code_microcompaction.jsonl", "--echoes"),
         ("plan", EXAMPLE, "--policy", GATE),
         ("messages", EXAMPLE),
         ("apply", EXAMPLE, "-o", "OUT", "--policy", GATE),

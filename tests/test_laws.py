@@ -140,7 +140,6 @@ def test_a_harness_that_died_is_resumed_with_what_stood_open_closed() -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_case_comes_up_for_every_preset_whatever_the_seed(preset: str) -> None:
-    """Seed 7 once made no session in which a candidate of the pruner was compacted."""
     policy = PRESETS[preset]()
     for seed in (3, 7):
         cases = [tally.came_up(Case(policy, script)) for script in drawn(policy, 30, seed)]

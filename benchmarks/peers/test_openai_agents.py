@@ -27,7 +27,7 @@ def test_the_defaults_are_the_sdks() -> None:
     assert openai_trim() == openai_trim(real.recent_turns, real.max_output_chars, real.preview_chars)
 
 
-def test_a_user_message_in_the_middle_of_a_turn_counts_for_the_sdk_and_not_for_the_preset() -> None:
+def test_a_user_message_in_the_middle_of_a_turn_counts_for_the_sdk() -> None:
     said = [
         {"role": "user", "content": "Read it."},
         openai_agents_run.native("call", 1),

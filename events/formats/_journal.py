@@ -4,12 +4,14 @@ A reader tells what happened; the journal numbers it, opens and closes turns and
 they answer, and mirrors the surface, so that a reset can name what it drops.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import Any
 
 import msgspec
 
 from refold.events._blocks import Block, ToolUse
+from refold.events._errors import FormatError
 from refold.events._events import (
     AssistantMessage,
     DeveloperMessage,
@@ -32,6 +34,13 @@ from refold.events._events import (
 from refold.events.formats._calls import Calls
 from refold.events.formats._source import Session
 
+RESTORED = 50_000, 10
+"""The most messages that come back to one session's surface: this many, and this many times those that were told.
+
+Each is an event again. A person's tree of branches stays far below it; one that changes branch with every line makes
+of a megabyte some millions of events.
+"""
+
 
 class Node(msgspec.Struct, frozen=True):
     """A message on the surface. `key` is what the foreign log calls it, None for what has no name there."""
@@ -43,7 +52,8 @@ class Node(msgspec.Struct, frozen=True):
 class Journal:
     """One session being written. Messages wait until the request that sends them; results are written at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "transcript") -> None:
+        self.name = name  # what error messages call the source
         self.events: list[Event] = []
         self.nodes: list[Node] = []
         self.partial = False
@@ -53,6 +63,8 @@ class Journal:
         self.outcome = "completed"  # why the turn would end now: set after a call that failed, undone by the next
         self._waiting: list[Node] = []
         self._calls = Calls()
+        self._keys: Counter[Hashable] = Counter()  # of the upcoming nodes
+        self._told = self._restored = 0  # messages, those that came back apart
         self._notes: dict[str, int] = {}
         self._header, self._sent_header = RequestHeader(0, 0), RequestHeader(0, 0)
         self._context, self._sent_context = RequestContext(0, 0), RequestContext(0, 0)
@@ -76,6 +88,28 @@ class Journal:
         """How many these are."""
         return len(self.nodes) + len(self._waiting)
 
+    @property
+    def newest(self) -> tuple[Node, ...]:
+        """The last on the surface and the last that waits: what was told just now is one of them."""
+        return (*self.nodes[-1:], *self._waiting[-1:])
+
+    def holds(self, key: Hashable) -> bool:
+        """Has one of these this key?"""
+        return key in self._keys
+
+    def behind(self, key: Hashable) -> int:
+        """How many of these stand up to the last one with this key, itself counted: 0 where none has it.
+
+        It is looked for from the end, so that a rewind to it costs no more than what the rewind drops.
+        """
+        if key not in self._keys:
+            return 0
+        for kept, nodes in ((len(self.nodes), self._waiting), (0, self.nodes)):
+            for at in range(len(nodes) - 1, -1, -1):
+                if nodes[at].key == key:
+                    return kept + at + 1
+        return 0
+
     # what goes with the next request
 
     def header(self, **fields: Any) -> None:
@@ -94,11 +128,13 @@ class Journal:
         self.user(time, content, "user", key)
 
     def user(self, time: int, content: tuple[Block, ...], source: str, key: Hashable = None) -> None:
-        self._waiting.append(Node(UserMessage(-1, time, content, source=source), key))
+        self._told += 1
+        self._wait(Node(UserMessage(-1, time, content, source=source), key))
 
     def developer(self, time: int, content: tuple[Block, ...], key: Hashable = None) -> None:
         """A system message that is not the first: it stands where it was said."""
-        self._waiting.append(Node(DeveloperMessage(-1, time, content), key))
+        self._told += 1
+        self._wait(Node(DeveloperMessage(-1, time, content), key))
 
     # a model call
 
@@ -132,6 +168,7 @@ class Journal:
         event = AssistantMessage(
             len(self.events), time, content, self.turn, self.step, usage=usage, interrupted=interrupted, model=model
         )
+        self._told += 1
         self._surface(Node(event, key))
         for block in content:
             if isinstance(block, ToolUse):
@@ -165,6 +202,7 @@ class Journal:
             self.note("a result came after its step had ended")
             self.settle()
         event = ToolResult(len(self.events), time, content, turn, step, call_id, is_error=is_error, sources=sources)
+        self._told += 1
         self._surface(Node(event, key))
 
     def end_step(self, time: int = 0) -> None:
@@ -187,6 +225,7 @@ class Journal:
         if not self.in_step and any(isinstance(node.event, AssistantMessage) for node in self._waiting):
             return
         waiting, self._waiting = self._waiting, []
+        self._forget(waiting)
         for node in waiting:
             place: dict[str, Any] = {"seq": len(self.events)}
             if isinstance(node.event, AssistantMessage):
@@ -201,6 +240,8 @@ class Journal:
         gone = tuple(node.event.seq for node in self.nodes[first : last + 1])
         event = UserMessage(len(self.events), time, content, source=source, replaces=(gone[0], gone[-1]), sources=gone)
         self._append(event)
+        self._forget(self.nodes[first : last + 1])
+        self._keys[key] += 1
         self.nodes[first : last + 1] = [Node(event, key)]
 
     def clear(self, time: int, at: int, content: tuple[Block, ...], key: Hashable = None) -> None:
@@ -211,23 +252,37 @@ class Journal:
             self.nodes[at].event, seq=len(self.events), time=time, content=content, replaces=(seq, seq), sources=(seq,)
         )
         self._append(event)
+        self._forget(self.nodes[at : at + 1])
+        self._keys[key] += 1
         self.nodes[at] = Node(event, key)
 
     def rewind(self, time: int, keep: int) -> None:
         """Only the first `keep` nodes stay, counted with those that wait to come back."""
         self.settle()
-        del self._waiting[max(0, keep - len(self.nodes)) :]
+        waits = max(0, keep - len(self.nodes))
+        self._forget(self._waiting[waits:])
+        del self._waiting[waits:]
         if keep < len(self.nodes):
             self.add(SurfaceRewind, time, to_seq=self.nodes[keep - 1].event.seq if keep else -1)
+            self._forget(self.nodes[keep:])
             del self.nodes[keep:]
 
     def restore(self, time: int, nodes: Iterable[Node]) -> None:
-        """Nodes of an earlier surface come back with the next request. Their usage was counted the first time."""
+        """Nodes of an earlier surface come back with the next request. Their usage was counted the first time.
+
+        Raises FormatError where that happens so often that the session would be many times as long as its source.
+        """
         for node in nodes:
+            self._restored += 1
+            if self._restored > RESTORED[0] + RESTORED[1] * self._told:
+                raise FormatError(
+                    f"{self.name}: goes back and forth between its branches so often that its {self._told} messages "
+                    f"would be told {RESTORED[1]} times over and more; export the branch you want alone"
+                )
             back: dict[str, Any] = {"time": time, "replaces": None, "sources": None}
             if isinstance(node.event, AssistantMessage):
                 back["usage"] = None
-            self._waiting.append(Node(msgspec.structs.replace(node.event, **back), node.key))
+            self._wait(Node(msgspec.structs.replace(node.event, **back), node.key))
             self.note("messages came back to the surface after a branch or a compaction")
 
     def end_seed(self, time: int, *, inherited: bool) -> None:
@@ -263,6 +318,18 @@ class Journal:
     def _surface(self, node: Node) -> None:
         self._append(node.event)
         self.nodes.append(node)
+        self._keys[node.key] += 1
+
+    def _wait(self, node: Node) -> None:
+        self._waiting.append(node)
+        self._keys[node.key] += 1
+
+    def _forget(self, nodes: Iterable[Node]) -> None:
+        """These are not upcoming any more."""
+        for node in nodes:
+            self._keys[node.key] -= 1
+            if not self._keys[node.key]:
+                del self._keys[node.key]
 
     def _open_turn(self, time: int) -> None:
         if not self.in_turn:

@@ -13,7 +13,7 @@ import msgspec
 
 from refold.events._blocks import Block, Text
 from refold.events._errors import FormatError
-from refold.events._events import Overflow, Usage, UserMessage
+from refold.events._events import Overflow, SurfaceEvent, Usage, UserMessage
 from refold.events.formats._codex_parts import answered, failed, output_of, parts, retold, usage_of
 from refold.events.formats._falls import falls
 from refold.events.formats._fields import Object, array, compact, millis, number, obj, objects, text
@@ -102,6 +102,7 @@ class _Reader:
         self.ahead: Usage | None = None  # a report that waits for its items
         self.fresh = True  # a request was prepared since the last item
         self.total: Object = {}
+        self.bare = 0  # so many messages at the surface's beginning are known to hold no prompt
         self.clock = 0
 
     def line(self, line: _Line, *, resumed: bool) -> None:
@@ -265,6 +266,7 @@ class _Reader:
             self.ahead = None
             self.journal.note("the usage of a compaction's own call is left out")
         journal, history = self.journal, line.body.get("replacement_history")
+        self.bare = 0
         journal.end_step()
         journal.settle()
         if isinstance(history, list):
@@ -283,15 +285,21 @@ class _Reader:
         self._close()
         self.journal.end_turn()
         self.journal.settle()
-        prompts = [
-            at
-            for at, node in enumerate(self.journal.nodes)
-            if isinstance(node.event, UserMessage) and node.event.source == "user" and node.event.replaces is None
-        ]
-        if turns and prompts:
-            self.journal.rewind(time, prompts[-turns] if turns <= len(prompts) else prompts[0])
-        if turns > len(prompts):
+        nodes, left = self.journal.nodes, turns
+        keep = at = len(nodes)
+        while left and at > self.bare:  # from the end: it costs no more than what is rolled back
+            at -= 1
+            if _is_prompt(nodes[at].event):
+                keep, left = at, left - 1
+        if left:
+            self.bare = keep
             self.journal.note("a rollback goes back further than the surface does")
+        if keep < len(nodes):
+            self.journal.rewind(time, keep)
+
+
+def _is_prompt(event: SurfaceEvent) -> bool:
+    return isinstance(event, UserMessage) and event.source == "user" and event.replaces is None
 
 
 def _resumes(lines: Iterable[_Line]) -> set[int]:

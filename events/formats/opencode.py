@@ -74,7 +74,7 @@ def read(source: Source) -> tuple[Session, ...]:
             "as one object of path to record, with a session/ record in it"
         )
     sessions.sort(key=lambda each: (bool(each.info.get("parentID")), _created(each.info), text(each.info.get("id"))))
-    return tuple(_Reader(each, damage).read(source.name) for each in sessions)
+    return tuple(_Reader(each, damage, source.name).read(source.name) for each in sessions)
 
 
 def _from_export(message: Any) -> Record | None:
@@ -124,9 +124,18 @@ def _created(info: Object) -> int:
 
 
 class _Reader:
-    def __init__(self, session: Record, damage: list[str]) -> None:
+    def __init__(self, session: Record, damage: list[str], name: str) -> None:
         self.record = session
-        self.journal = Journal()
+        self.journal = Journal(name)
+        self.messages: dict[str, Record] = {}
+        self.first: dict[str, int] = {}  # of each message id: where it stands, or if it is there twice,
+        self.last: dict[str, int] = {}  # where it does first and last
+        for at, message in enumerate(session.below):
+            if isinstance(message, Record):
+                named = text(message.info.get("id"))
+                self.messages.setdefault(named, message)
+                self.first.setdefault(named, at)
+                self.last[named] = at
         self.pruned: list[tuple[int, str]] = []  # a heap: when, and the key of the result that was cleared then
         for problem in damage:
             self.journal.damaged(problem)
@@ -233,20 +242,22 @@ class _Reader:
 
     def _prune(self, now: int) -> None:
         """Results that OpenCode's pruning had cleared by then are sent as a placeholder from then on."""
+        if not self.pruned or self.pruned[0][0] > now:
+            return
+        self.journal.settle()
+        places = {node.key: at for at, node in reversed([*enumerate(self.journal.nodes)])}
         while self.pruned and self.pruned[0][0] <= now:
             time, key = heappop(self.pruned)
-            self.journal.settle()
-            at = next((at for at, node in enumerate(self.journal.nodes) if node.key == key), None)
-            if at is not None:
-                self.journal.clear(time, at, CLEARED, key)
+            if key in places:
+                self.journal.clear(time, places[key], CLEARED, key)
 
     def _compaction(self, asked: str, summary: str) -> None:
         """A finished summary: what stood before its request goes, but for a tail, which then follows the summary."""
         journal = self.journal
-        keys = [node.key for node in journal.nodes]
-        if asked not in keys or summary not in keys:
+        if not journal.holds(asked) or not journal.holds(summary):
             journal.note("a compaction's request is not on the surface; nothing is dropped")
             return
+        keys = [node.key for node in journal.nodes]
         at = keys.index(asked)
         part = next((each for each in self._parts_of(asked) if each.get("type") == "compaction"), {})
         tail_id = text(part.get("tail_start_id"))
@@ -265,14 +276,14 @@ class _Reader:
         journal.restore(journal.time, [answer, *tail])
 
     def _parts_of(self, message_id: str) -> list[Object]:
-        found = (each for each in self.record.below if isinstance(each, Record) and each.info.get("id") == message_id)
-        return objects(next(found, Record({}, [])).below)
+        found = self.messages.get(message_id)
+        return objects(found.below) if found else []
 
     def _message_start(self, message_id: str, keys: list[Any]) -> int:
         """Where the first node of this message or of a later one stands."""
-        ids = [text(each.info.get("id")) for each in self.record.below if isinstance(each, Record)]
-        later = set(ids[ids.index(message_id) :]) if message_id in ids else set()
-        return next((at for at, key in enumerate(keys) if str(key).partition("/")[0] in later), len(keys))
+        start = self.first.get(message_id, len(self.record.below))
+        places = (self.last.get(str(key).partition("/")[0], -1) for key in keys)
+        return next((at for at, place in enumerate(places) if place >= start), len(keys))
 
     def _revert(self, revert: Object) -> None:
         """The session stands reverted to a message: it and what follows are not sent again."""

@@ -5,8 +5,9 @@ answer is no part of any later prompt, so it is taken off the surface again. Aft
 summary and the entries from the first kept one on, which stand before its line.
 """
 
-from collections.abc import Hashable
 from typing import Any
+
+import msgspec
 
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
 from refold.events._errors import FormatError
@@ -42,7 +43,7 @@ def read(source: Source) -> tuple[Session, ...]:
         raise FormatError(f"{source.name}: no pi session: the first line is no session header with id and timestamp")
     found, damage = records(source)
     header = found[0][1]
-    reader = _Reader(header)
+    reader = _Reader(header, source.name)
     for problem in damage:
         reader.journal.damaged(problem)
     for index, (_, entry) in enumerate(found[1:], 1):
@@ -51,14 +52,26 @@ def read(source: Source) -> tuple[Session, ...]:
     return (reader.journal.session(text(header.get("id")) or source.name),)
 
 
+class _Place(msgspec.Struct):
+    """Where an entry stands in the tree: its parent, the nearest message above it, and the last compaction on the path
+    to it, itself counted; how deep, and how many messages are sent up to it."""
+
+    parent: str
+    above: str
+    compaction: str
+    depth: int
+    size: int = 0
+
+
 class _Reader:
-    def __init__(self, header: Object) -> None:
+    def __init__(self, header: Object, name: str) -> None:
         self.header = header
-        self.journal = Journal()
-        self.parents: dict[str, str] = {}
+        self.journal = Journal(name)
         self.order: list[str] = []
+        self.tree = {ROOT: _Place(ROOT, ROOT, ROOT, 0)}
         self.summaries: dict[str, str] = {}  # the key of each compaction: the key of the first entry it kept
-        self.seen: dict[Hashable, Node] = {}
+        self.seen: dict[str, Node] = {}
+        self.in_order = True  # no result has come while a message before it still waits
         self.leaf = ROOT
         self.before_header = False
 
@@ -83,6 +96,12 @@ class _Reader:
                 self.journal.other(time, text(entry["type"]))
             case other:
                 self.journal.note(f"a record of unknown type {compact(other)}")
+        newest = self.journal.newest
+        self.seen.update((key, node) for node in newest if node.key == key)
+        self.in_order &= len(newest) < 2 or newest[0].key != key
+        if key not in self.summaries:
+            place = self.tree[key]
+            place.size = self.tree[place.parent].size + (key in self.seen)
 
     def finish(self) -> None:
         for fall in falls(self.journal.events):
@@ -105,51 +124,76 @@ class _Reader:
         parent = entry.get("parentId", self.leaf) if "id" in entry else self.leaf
         if parent is None or parent == self.header.get("id"):
             parent = ROOT
-        elif not isinstance(parent, str) or (parent != ROOT and parent not in self.parents):
+        elif not isinstance(parent, str) or parent not in self.tree:
             self.journal.note("an entry names an unknown parent; it is read as following the line before")
             parent = self.leaf
-        if key in self.parents:
+        if key in self.tree:
             self.journal.note("two entries have the same id; the second is known by its place")
             key = f"{key}#{index}"
-        self.parents[key] = parent
+        compaction = key if entry.get("type") == "compaction" else self.tree[parent].compaction
+        self.tree[key] = _Place(parent, self._told(parent), compaction, self.tree[parent].depth + 1)
         self.order.append(key)
         if parent != self.leaf:
-            self.leaf = parent
-            self._show(time, self._context())
+            self._turn_to(parent, time)
         self.leaf = key
         return key
 
-    def _context(self) -> list[Hashable]:
-        """The keys of what is sent at the leaf, in order: what `buildSessionContext` would collect."""
-        path: list[str] = []
-        at = self.leaf
-        while at != ROOT:
-            path.append(at)
-            at = self.parents[at]
-        path.reverse()
-        last = next((place for place in reversed(range(len(path))) if path[place] in self.summaries), None)
-        if last is None:
-            return list(path)
-        kept = self.summaries[path[last]]
-        start = path.index(kept) if kept in path[:last] else last
-        rest = path[start:last] + path[last + 1 :]
-        return [path[last], *(key for key in rest if key not in self.summaries)]
+    def _told(self, key: str) -> str:
+        """This entry, or the nearest one above it, that is a message."""
+        return key if key == ROOT or key in self.seen else self.tree[key].above
 
-    def _show(self, time: int, wanted: list[Hashable]) -> None:
-        """Bring the surface to the wanted messages: drop what is behind the common beginning, restore the rest."""
-        self._remember()
-        wanted = [key for key in wanted if key in self.seen]
-        now = [node.key for node in self.journal.upcoming]
+    def _turn_to(self, leaf: str, time: int) -> None:
+        """Bring the surface to what is sent at a leaf: drop what is behind the common beginning, restore the rest."""
+        journal = self.journal
+        journal.settle()
+        keep, back = self._nearby(leaf) or self._compared(leaf)
+        journal.end_turn(time)
+        journal.rewind(time, keep)
+        journal.restore(time, [self.seen[key] for key in back])
+
+    def _nearby(self, leaf: str) -> tuple[int, list[str]] | None:
+        """How many messages stay and which come back, found by what changes alone; None where that does not tell.
+
+        It does not behind another compaction, or where the surface has another order than the tree.
+        """
+        start = self.tree[leaf].compaction
+        if start != self.tree[self.leaf].compaction or not self.in_order:
+            return None
+        back: list[str] = []
+        at = self._told(leaf)
+        while at != start and not self.journal.holds(at):
+            back.append(at)
+            at = self.tree[at].above
+        return self.tree[at].size, back[::-1]
+
+    def _compared(self, leaf: str) -> tuple[int, list[str]]:
+        """The same by comparing all that is sent at the leaf (what `buildSessionContext` collects) with the surface."""
+        start = self.tree[leaf].compaction
+        wanted: list[str] = []
+        at = self._told(leaf)
+        while at != start:
+            wanted.append(at)
+            at = self.tree[at].above
+        wanted += () if start == ROOT else (*reversed(self._kept(start)), start)
+        wanted.reverse()
+        now = self.journal.upcoming
         keep = 0
-        while keep < min(len(now), len(wanted)) and now[keep] == wanted[keep]:
+        while keep < min(len(now), len(wanted)) and now[keep].key == wanted[keep]:
             keep += 1
-        self.journal.end_turn(time)
-        self.journal.rewind(time, keep)
-        self.journal.restore(time, [self.seen[key] for key in wanted[keep:]])
+        return keep, wanted[keep:]
 
-    def _remember(self) -> None:
-        self.journal.settle()
-        self.seen.update((node.key, node) for node in self.journal.upcoming)
+    def _kept(self, compaction: str) -> list[str]:
+        """The messages before a compaction that it kept, in order."""
+        first = self.summaries[compaction]
+        if first not in self.tree or first == ROOT:
+            return []
+        kept: list[str] = []
+        at = compaction
+        while self.tree[at].depth > self.tree[first].depth:
+            at = self.tree[at].parent
+            if at in self.seen and at not in self.summaries:
+                kept.append(at)
+        return kept[::-1] if at == first else []
 
     def _message(self, time: int, message: Object, key: str) -> None:
         at = number(message.get("timestamp")) or time
@@ -194,19 +238,22 @@ class _Reader:
             place = number(entry.get("firstKeptEntryIndex")) - 1  # counted with the header
             kept = self.order[place] if 0 <= place < len(self.order) else ""
         self.summaries[key] = text(kept)
-        self._remember()
-        wanted = [known for known in self._context() if known == key or known in self.seen]
+        self.journal.settle()
+        tail = self._kept(key)
+        self.tree[key].size = 1 + len(tail)
         now = [node.key for node in self.journal.upcoming]
-        dropped = len(now) - (len(wanted) - 1)
+        dropped = len(now) - len(tail)
         summary = blocks(entry.get("summary"))
-        if 0 < dropped <= len(self.journal.nodes) and now[dropped:] == wanted[1:]:
+        if 0 < dropped <= len(self.journal.nodes) and now[dropped:] == tail:
             self.journal.end_step(time)
             self.journal.replace(time, 0, dropped - 1, summary, "compaction", key)
+            self.seen[key] = self.journal.nodes[0]
             return
         self.journal.end_turn(time)
         self.journal.rewind(time, 0)
         self.journal.user(time, summary, "compaction", key)
-        self.journal.restore(time, [self.seen[known] for known in wanted[1:]])
+        self.seen.update((key, node) for node in self.journal.newest if node.key == key)
+        self.journal.restore(time, [self.seen[known] for known in tail])
 
 
 def _answer_blocks(content: Any) -> tuple[Block, ...]:

@@ -60,7 +60,7 @@ class _Reader:
     def __init__(self, found: list[Object]) -> None:
         self.records = found
         self.journal = Journal()
-        self.parents = {text(record.get("uuid")): text(record.get("parentUuid")) for record in found}
+        self.nearest = {"": ""}  # of each record so far: it, or the nearest one above it, that is a node; "" for none
         self.told: dict[str, list[Any]] = {}  # the records that are nodes: their parts
         self.results: set[str] = set()
         self.leaf: str | None = None
@@ -89,6 +89,8 @@ class _Reader:
                     self._system(record, key, time)
                 case kind:
                     self.journal.note(f"records of type {kind!r}, unknown to this reader, are left out")
+            above = self.nearest.get(text(record.get("parentUuid")), "")
+            self.nearest[key] = key if key in self.told else above
             self.clock = time or self.clock
         self.journal.end_turn()
         for fall in falls(self.journal.events):
@@ -97,28 +99,17 @@ class _Reader:
     def _branch(self, record: Object, key: str) -> None:
         parent = text(record.get("parentUuid"))
         if self.leaf not in (None, parent, key):
-            here, there = self._nearest(text(self.leaf)), self._nearest(parent)
+            here, there = self.nearest.get(text(self.leaf)), self.nearest.get(parent)
             if there is None:
-                self.journal.note("a record branches off at one that is not in the file")
+                self.journal.note("a record branches off at one that does not stand before it in the file")
             elif there != here:
                 self.journal.end_turn()
                 self.journal.settle()
-                places = {node.key: at for at, node in enumerate(self.journal.nodes, 1)}
-                if there and there not in places:
-                    self.journal.note("a record branches off at one that a compression took away")
+                if there and not self.journal.holds(there):
+                    self.journal.note("a record branches off at one that is not on the surface any more")
                 else:
-                    self.journal.rewind(millis(record.get("timestamp")), places.get(there, 0))
+                    self.journal.rewind(millis(record.get("timestamp")), self.journal.behind(there) if there else 0)
         self.leaf = key
-
-    def _nearest(self, uuid: str) -> str | None:
-        """The record, or the nearest one above it, that has a node: "" for the tree's root, None outside the file."""
-        seen = set()
-        while uuid and uuid not in self.told and uuid not in seen:
-            if uuid not in self.parents:
-                return None
-            seen.add(uuid)
-            uuid = self.parents[uuid]
-        return uuid
 
     def _fork(self, record: Object) -> None:
         """A fork starts with copies of its origin's records."""

@@ -14,8 +14,10 @@ from msgspec.structs import replace
 from refold.archive.originals import Original, Walk
 from refold.events import Event, PolicyError, Text, ToolResult
 from refold.reducer import View
-from refold.reducer._reads import in_archive, read_path
-from refold.reducer._receipt import RECALL_TOOL, Lang, plain_text, receipt, receipted_name, size_of
+from refold.reducer._reads import read_path
+from refold.reducer._receipt import Lang, plain_text, receipt, receipted_name, size_of
+from refold.reducer._view import Node
+from refold.reducer.which import Admissible
 
 
 class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,17 +85,15 @@ def admit(
     `view` and `receipts` stand just before the result; `decision` is what the host's own hooks have decided, in DSH's
     form; a `nested` result, of a call made by a tool, reaches no model. Reads nothing else and writes nothing.
     """
-    if decision.get("kind") != "accept" or "value" in decision or nested or result.is_error:
-        return None
-    text = plain_text(result.content)
-    if text is None or size_of(text) <= rules.over_bytes:
+    if decision.get("kind") != "accept" or "value" in decision or nested:
         return None
     origin = replace(receipts.walk, calls=view.calls).origin(result)
-    path = read_path(origin.tool, origin.arguments, rules.cwd)
-    if origin.tool == RECALL_TOOL or (path is not None and (in_archive(path) or path in receipts.paths)):
+    node = Node(result.seq, result, 0, result.seq, view.steps, origin.tool, origin.arguments)
+    which = Admissible(rules.over_bytes, cwd=rules.cwd)
+    if which.refuses(node) is not None or which.matter(node) in receipts.paths:
         return None
     admission = receipted(Original(origin, result), rules)
-    return admission if size_of(plain_text(admission.result.content) or "") < size_of(text) else None
+    return admission if size_of(plain_text(admission.result.content) or "") < size_of(admission.original.text) else None
 
 
 def decided(decision: Mapping[str, Any], logged: ToolResult) -> dict[str, Any]:

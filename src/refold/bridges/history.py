@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol
 import msgspec
 
 from refold.bridges.untold import check
-from refold.events import Block, Event, FormatError, StepStart, ToolResult
+from refold.events import AssistantMessage, Block, Event, FormatError, StepStart, ToolResult
 from refold.events.formats._conversation import Conversation, Request
 from refold.events.formats._journal import Journal
 from refold.events.formats._messages import Message, Path, native, parts
@@ -51,6 +51,12 @@ Change = Callable[[Any, Path, Sequence[Block]], Any]
 Same = Callable[[Any, Any], bool]
 """Is a native message still the one it was? By identity, where comparing their contents may fail or take long."""
 
+Read = Callable[[Any], list[Message]]
+"""The messages that one native message holds; their origins start with 0."""
+
+UNKNOWN = "unknown"
+"""The source of a message that stands for what refold cannot read."""
+
 
 class Made:
     """The native messages that were made for an earlier call, by place in the list, and the cuts that they show."""
@@ -65,6 +71,7 @@ class Fold:
 
     def __init__(self, reducer: Reducer, told: Told) -> None:
         self.items: list[Any] = []
+        self.seen: list[Any] = []  # the items as they were when they were told
         self.told = told
         self.cuts: Cuts = {}
         self.answered = False  # the list ends with an answer, which a longer list may go on with
@@ -74,24 +81,27 @@ class Fold:
 
     def begins(self, items: Sequence[Any], same: Same) -> bool:
         """Does the list hold all of this one, and begin a new message behind it?"""
-        known = len(self.items)
-        alike = known <= len(items) and all(map(same, self.items, items))
+        known = len(self.seen)
+        alike = known <= len(items) and all(map(same, self.seen, items))
         return alike and not (self.answered and known < len(items))
 
-    def extend(self, items: Sequence[Any], tell: Tell) -> None:
+    def extend(self, items: Sequence[Any], tell: Tell, remember: Callable[[Any], Any]) -> None:
         """Take over what the list holds beyond what is known. Raises FormatError."""
-        tell(self.told, items, len(self.items))
+        known = len(self.seen)
+        tell(self.told, items, known)
         self.told.settle()
-        said = [node.event for node in self.told.journal.upcoming]
-        first = next((message for message in said if message.role != "developer"), None)
-        if not self.items and isinstance(first, ToolResult):
+        events, said = self.told.journal.events, self.told.journal.upcoming
+        first = next((event for event in events if isinstance(event, ToolResult | AssistantMessage)), None)
+        if isinstance(first, ToolResult):
             raise FormatError(
-                f"the list starts with a tool result (call id {first.call_id!r}) and holds no call for it: "
+                f"the list starts with a tool result (message {self.told.origins[first.seq][0]}, call id "
+                f"{first.call_id!r}) and no answer stands before it that could have called for it: "
                 "pass the whole list, or cut it before an assistant message"
             )
-        self._view, self.cuts = self._folded(self.told.journal.events[self._view.position :])
+        self._view, self.cuts = self._folded(events[self._view.position :])
         self.items = list(items)
-        self.answered = bool(said) and said[-1].role == "assistant"
+        self.seen += map(remember, items[known:])
+        self.answered = bool(said) and said[-1].event.role == "assistant"
 
     def asked(self) -> tuple[View, Cuts]:
         """The view and the cuts in force for a model call made now. Nothing of the call is kept: its answer will tell
@@ -140,6 +150,7 @@ class History:
     """What a bridge is made of: a host's messages in, the messages for the model out.
 
     `tells` names what the messages say beyond themselves (`usage`, `times`). `meter` is Counted() where none is given.
+    `remember` gives what `same` compares with a later list's message, where a host may change its own in place.
     Raises PolicyError for a policy or meter that needs more than the messages tell.
     """
 
@@ -152,11 +163,12 @@ class History:
         tells: frozenset[str] = frozenset(),
         same: Same = is_,
         start: Callable[[], Told] = conversation,
+        remember: Callable[[Any], Any] = lambda item: item,
     ) -> None:
         meter = Counted() if meter is None else meter
         check(policy, meter, tells)
         self.reducer = Reducer(policy, meter, mode="derive")
-        self._tell, self._change, self._same, self._start = tell, change, same, start
+        self._tell, self._change, self._same, self._start, self._remember = tell, change, same, start, remember
         self._folds: list[Fold] = []
         self._lock = Lock()
 
@@ -167,14 +179,14 @@ class History:
 
     @contextmanager
     def folded(self, items: Sequence[Any]) -> Iterator[Fold]:
-        """The fold of the list, meanwhile nobody else's. Raises FormatError for what is no message, and for a list that
-        starts with a tool result."""
+        """The fold of the list, meanwhile nobody else's. Raises FormatError for what is no message, and for a tool
+        result that stands before every answer."""
         with self._lock:
             fold = next((fold for fold in self._folds if fold.begins(items, self._same)), None)
             if fold is not None:
                 self._folds.remove(fold)
         fold = fold or Fold(self.reducer, self._start())
-        fold.extend(items, self._tell)
+        fold.extend(items, self._tell, self._remember)
         yield fold
         with self._lock:
             self._folds = [fold, *self._folds[: KEPT - 1]]
@@ -190,12 +202,36 @@ def change_json(value: Any, path: Path, content: Sequence[Block]) -> Any:
     return [change_json(each, path[1:], content) if at == key else each for at, each in enumerate(value)]
 
 
+def copied(value: Any) -> Any:
+    """JSON's objects and lists anew, all else as it is: what is put into the old ones later does not show here."""
+    if isinstance(value, dict):
+        return {key: copied(each) for key, each in value.items()}
+    return [copied(each) for each in value] if isinstance(value, list) else value
+
+
 def tell(told: Conversation, messages: Sequence[Message], known: int) -> None:
-    """Tell what a list goes on with after its first `known` native messages; origins count from there."""
-    new = [_moved(message, known) for message in messages]
+    """Tell what a list goes on with after its first `known` native messages."""
+    new = list(messages)
     if known and new and new[0].role == "system":  # it leads what is new, not the list
         new[0] = msgspec.structs.replace(new[0], role="developer")
     told.ask(Request(messages=new, system=told.system, follows="what is known"))
+
+
+def read_each(items: Sequence[Any], known: int, read: Read) -> list[Message]:
+    """The messages of a list beyond its first `known` native ones. An agent must go on, so what cannot be read has its
+    place as a developer's message, which no policy cuts and which opens no turn and no step."""
+    found: list[Message] = []
+    for place, item in enumerate(items[known:], known):
+        try:
+            found += placed(read(item), place)
+        except (FormatError, AttributeError, TypeError, ValueError, RecursionError):
+            found.append(unknown())
+    return found
+
+
+def unknown(content: tuple[Block, ...] = ()) -> Message:
+    """A message that stands for what refold does not know."""
+    return Message(role="developer", content=content, source=UNKNOWN)
 
 
 def refuse(complaint: str) -> NoReturn:
@@ -203,7 +239,9 @@ def refuse(complaint: str) -> NoReturn:
     raise FormatError(complaint)
 
 
-def _moved(message: Message, places: int) -> Message:
-    if not message.origin:
-        return message
-    return msgspec.structs.replace(message, origin=(int(message.origin[0]) + places, *message.origin[1:]))
+def placed(messages: Sequence[Message], place: int) -> list[Message]:
+    """The messages of one native message, which stands at this place in the list."""
+    return [
+        msgspec.structs.replace(message, origin=(place, *message.origin[1:])) if message.origin else message
+        for message in messages
+    ]

@@ -10,11 +10,11 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import BaseMessage
 
-from refold.bridges.history import History, refuse, tell
+from refold.bridges.history import History, read_each, refuse, tell, unknown
 from refold.events import Block
 from refold.events.formats import langchain
 from refold.events.formats._conversation import Conversation
-from refold.events.formats._messages import Path, native, parts
+from refold.events.formats._messages import Message, Path, native, parts
 from refold.reducer import Meter, Policy
 
 
@@ -22,8 +22,9 @@ class RefoldMiddleware(AgentMiddleware):
     """Shapes each model call. What is cut is what a `derive` fold of the state's messages cuts, in any process.
 
     The system prompt and the tool list are no part of the state and are not measured, unless `meter` is Reported().
-    Raises PolicyError for a policy that needs times or a context window; a model call raises FormatError where the
-    state starts with a tool result whose call was removed.
+    Messages of a type that refold does not know are sent as they are. Raises PolicyError for a policy that needs times
+    or a context window; a model call raises FormatError where a tool result stands before every answer, because its
+    call was removed.
     """
 
     def __init__(self, policy: Policy, meter: Meter | None = None) -> None:
@@ -40,7 +41,13 @@ class RefoldMiddleware(AgentMiddleware):
 
 
 def _tell(told: Conversation, items: Sequence[BaseMessage], known: int) -> None:
-    tell(told, langchain.messages([vars(item) for item in items[known:]], (), refuse), known)
+    tell(told, read_each(items, known, _read), known)
+
+
+def _read(item: BaseMessage) -> list[Message]:
+    if langchain.is_message(vars(item)):
+        return langchain.messages([vars(item)], (), refuse)
+    return [unknown(parts(item.content))]
 
 
 def _change(item: Any, path: Path, content: Sequence[Block]) -> Any:

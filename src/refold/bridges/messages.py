@@ -4,14 +4,15 @@ What is cut follows from the list alone, so the same results are cut at the same
 live, in any process. Pass the original list, never a shaped one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import eq
 from typing import Any
 
-from refold.bridges.history import History, change_json, conversation, refuse, tell
-from refold.events import Event
+from refold.bridges.history import History, change_json, conversation, copied, placed, tell
+from refold.events import Event, FormatError
 from refold.events.formats import anthropic_messages, openai_chat
 from refold.events.formats._conversation import Conversation
+from refold.events.formats._messages import Message
 from refold.reducer import Meter, Policy
 
 
@@ -27,12 +28,12 @@ def events_of(messages: Sequence[Any]) -> tuple[Event, ...]:
 class Shaper:
     """`shape` with one policy, for a list that grows: what a call gets is the same, and only what is new is folded.
 
-    A message must not be changed in place between two calls. Raises PolicyError for a policy or meter that needs usage,
-    times or a context window, which no list tells.
+    A list whose old messages were changed is folded anew, in place or not; only what an SDK's own object says must stay
+    as it is. Raises PolicyError for a policy or meter that needs usage, times or a context window, which no list tells.
     """
 
     def __init__(self, policy: Policy, meter: Meter | None = None) -> None:
-        self._history = History(policy, meter, tell_messages, change_json, same=eq)
+        self._history = History(policy, meter, tell_messages, change_json, same=eq, remember=copied)
 
     def __call__(self, messages: Sequence[Any]) -> list[Any]:
         """The list to send now. Raises FormatError."""
@@ -46,8 +47,9 @@ def shape(messages: Sequence[Any], policy: Policy, meter: Meter | None = None) -
 
     The whole list is folded at each call, which grows with it; a loop is quicker with a Shaper. Messages may hold the
     objects that the SDKs answer with. `meter` is Counted() where none is given. Raises FormatError for what is no
-    message, and for a list that starts with a tool result, whose call the host has dropped: results must not change
-    their place in history from call to call. Raises PolicyError as Shaper does.
+    message or no JSON, and for a tool result that stands before every answer, behind a first prompt or not: the host
+    has dropped its call, and results must not change their place in history from call to call. Raises PolicyError as
+    Shaper does.
     """
     return Shaper(policy, meter)(messages)
 
@@ -63,9 +65,31 @@ def _told(messages: Sequence[Any]) -> Conversation:
 
 def tell_messages(told: Conversation, messages: Sequence[Any], known: int) -> None:
     """Tell what a list goes on with after its first `known` messages. Raises FormatError."""
-    items = [_plain(message) for message in messages[known:]]
+    items = [_checked(_plain, message, place) for place, message in enumerate(messages[known:], known)]
     read = anthropic_messages.messages if any(map(anthropic_messages.is_own, items)) else openai_chat.messages
-    tell(told, read(items, (), refuse), known)
+    new: list[Message] = []
+    for place, item in enumerate(items, known):
+        complaints: list[str] = []
+        new += placed(_checked(lambda item, say=complaints.append: read([item], (), say), item, place), place)
+        if complaints:
+            raise FormatError(f"message {place} is refused: {_fault(item)}")
+    tell(told, new, known)
+
+
+def _checked(read: Callable[[Any], Any], message: Any, place: int) -> Any:
+    """What is read of a message. Raises FormatError, which names its place, for what JSON cannot hold."""
+    try:
+        return read(message)
+    except (RecursionError, FormatError):
+        raise FormatError(f"message {place} is refused: it is nested too deeply, or holds itself") from None
+    except TypeError as error:
+        raise FormatError(f"message {place} is refused: it holds what is no JSON ({error})") from None
+
+
+def _fault(item: Any) -> str:
+    if not isinstance(item, Mapping):
+        return f"it is of type {type(item).__name__}, not a message with a role"
+    return f"its role is {item.get('role')!r}, not one of {', '.join(openai_chat.ROLES)}"
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Final
 from refold.events import PolicyError
 from refold.lab.ledger import Mark, Rules
 
-# The four that a request may hold, as refold.bridges.anthropic sets them.
+# The four that a request may hold: the three that refold.bridges.anthropic sets, and the host's own behind the frame.
 _MARKS: Final[tuple[Mark, ...]] = ("frame", "changed", "next", "last")
 _ANTHROPIC = "https://docs.claude.com/en/docs/build-with-claude/prompt-caching"
 _OPENAI = "https://developers.openai.com/api/docs/guides/prompt-caching"

@@ -55,7 +55,7 @@ class Report(Struct, frozen=True):
     """What `check` found. `laws` gives each law "ok", "broken as declared: why" or "failed: message".
 
     It has a further entry "vacuous" where the sessions did not put the laws to the test. `counts` is in how many of
-    the `sessions` each case came up; `seed` repeats the run.
+    the `sessions` each case came up; `seed` repeats the run with the same versions of refold and Hypothesis.
     """
 
     policy: str
