@@ -29,6 +29,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, tag=True):
 
 
 class TurnStart(Event, frozen=True, gc=False):
+    """A turn begins; `turn` is its number, counted from 1."""
+
     type: ClassVar[str] = "turn/start"
     turn: int
 
@@ -42,12 +44,16 @@ class TurnEnd(Event, frozen=True, gc=False):
 
 
 class StepStart(Event, frozen=True, gc=False):
+    """A model call is about to be made: step `step` of its turn, both counted from 1."""
+
     type: ClassVar[str] = "step/start"
     turn: int
     step: int
 
 
 class StepEnd(Event, frozen=True, gc=False):
+    """A step is over: the model has answered and every tool that it asked for has given its result."""
+
     type: ClassVar[str] = "step/end"
     turn: int
     step: int
@@ -74,6 +80,8 @@ class SurfaceEvent(Event, frozen=True, gc=False):
 
 
 class SystemMessage(SurfaceEvent, frozen=True, gc=False):
+    """What the harness tells the model for the whole session; as a message, where the log has it so."""
+
     type: ClassVar[str] = "system/message"
     role: ClassVar[Role] = "system"
     replaces: tuple[int, int] | None = None
@@ -81,6 +89,8 @@ class SystemMessage(SurfaceEvent, frozen=True, gc=False):
 
 
 class DeveloperMessage(SurfaceEvent, frozen=True, gc=False):
+    """What the harness tells the model in the developer's role."""
+
     type: ClassVar[str] = "developer/message"
     role: ClassVar[Role] = "developer"
     replaces: tuple[int, int] | None = None
@@ -188,32 +198,44 @@ class RequestContext(Event, frozen=True, gc=False):
 
 
 class BlockStart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="block-start"):
+    """A block of the answer begins; `block_type` is text, reasoning or tool-call."""
+
     index: int
     block_type: str = msgspec.field(name="blockType")
 
 
 class TextDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text-delta"):
+    """More text of a text block."""
+
     index: int
     text: str
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="reasoning-delta"):
+    """More text of a reasoning block."""
+
     index: int
     text: str
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="tool-call-delta"):
+    """More of a tool call's raw JSON text; `name` is the tool's, "" where this chunk does not tell."""
+
     index: int
     arguments: str = msgspec.field(name="argumentsDelta")
     name: str = ""
 
 
 class BlockEnd(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="block-end"):
+    """A block of the answer is whole: `block` is all of it, whatever its deltas were."""
+
     index: int
     block: Block
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False):
+    """Why a model call failed; `code` is the log's word for it, "" where it has none."""
+
     code: str = ""
 
 
@@ -225,6 +247,8 @@ class FinishReason(msgspec.Struct, frozen=True, gc=False):
 
 
 class Finish(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="finish"):
+    """The stream of a model call has ended."""
+
     index: ClassVar[int] = -1
     reason: FinishReason
 
@@ -271,12 +295,16 @@ class Overflow(Event, frozen=True, gc=False):
 
 
 class CompactionStart(Event, frozen=True, gc=False):
+    """A compaction begins, in `turn`, None outside of any."""
+
     type: ClassVar[str] = "compaction/start"
     compaction_id: str = ""
     turn: int | None = None
 
 
 class CompactionSummary(Event, frozen=True, gc=False):
+    """A summary stands for the nodes of `shadowed_seqs`, `shadowed_tokens` by DSH's estimator."""
+
     type: ClassVar[str] = "compaction/summary"
     compaction_id: str = ""
     shadowed_seqs: tuple[int, ...] = ()
@@ -284,6 +312,8 @@ class CompactionSummary(Event, frozen=True, gc=False):
 
 
 class CompactionEnd(Event, frozen=True, gc=False):
+    """A compaction is over; `error` is why it failed, None where it did not."""
+
     type: ClassVar[str] = "compaction/end"
     compaction_id: str = ""
     error: str | None = None

@@ -56,7 +56,7 @@ def test_the_laws_of_the_wire_hold(shaping: Shaping, profile: Profile, policy: P
     report = check_wire(shaping, profile, policy, sessions=SESSIONS, seed=seed)
 
     assert report.ok, str(report)
-    assert report.counts["shaped"] > 0
+    assert report.counts["an entry shaped"] > 0
 
 
 @pytest.mark.parametrize("profile", [NONE, ANTHROPIC, ANTHROPIC_BOUND], ids=lambda profile: profile.name)
@@ -65,8 +65,8 @@ def test_the_laws_of_the_wire_hold_beside_every_preset(preset: str, profile: Pro
     report = check_wire(SHORTER, profile, PRESETS[preset](), sessions=SESSIONS, seed=seed)
 
     assert report.ok, str(report)
-    assert report.counts["shaped"] > 0
-    assert report.counts["signed"] > 0
+    assert report.counts["an entry shaped"] > 0
+    assert report.counts["a signed block sent"] > 0
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
@@ -74,5 +74,5 @@ def test_without_a_shaping_bound_blocks_go_only_where_the_surface_was_changed(po
     report = check_wire(Shaping(), ANTHROPIC_BOUND, policy, sessions=SESSIONS, seed=seed)
 
     assert report.ok, str(report)
-    assert report.counts["signed"] > 0
-    assert report.counts["bound and gone"] > 0, "others rewrite and compact in these sessions"
+    assert report.counts["a signed block sent"] > 0
+    assert report.counts["a bound block gone"] > 0, "others rewrite and compact in these sessions"

@@ -18,6 +18,12 @@ def whole_number(field: str, value: object, least: int, most: int = MOST) -> Non
     raise PolicyError(f"must be a whole number {allowed}, got {value!r}", field=field)
 
 
+def texts(field: str, value: object) -> None:
+    """Raises PolicyError where `value` is no tuple of texts; a text alone would be taken for its letters."""
+    if not isinstance(value, tuple) or not all(isinstance(text, str) for text in value):
+        raise PolicyError(f'must be a tuple of texts, such as ("read", "mcp__*"), got {value!r}', field=field)
+
+
 def some(field: str, members: Sized, what: str) -> None:
     """Raises PolicyError where there are no members, and so nothing could ever come of them."""
     if not members:

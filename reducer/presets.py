@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from refold.events import PolicyError
-from refold.reducer._checks import whole_number
+from refold.reducer._checks import texts, whole_number
 from refold.reducer._policy import Part, Policy
 from refold.reducer._receipt import Lang
 from refold.reducer.how import MARKER, HeadTail, Placeholder, Receipt, Summary
@@ -129,6 +129,7 @@ def microcompact(retain: int = 6, extra_pins: tuple[str, ...] = (), preserve: tu
     would not shrink. This is what the plan behind NeoCode's micro-compact asked for. Raises PolicyError.
     """
     whole_number("retain", retain, 1)
+    texts("extra_pins", extra_pins)
     pin_tools = (*_PIN_TOOLS, "copy_file", "move_file")
     which = Which(("?*",), preserve, pins=(*_PINS, *extra_pins), pin_tools=pin_tools, any_case=True)
     return Policy("microcompact", (_spans("microcompact", retain, which, Summary(_BY_TOOL), False),))

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Protocol
 import msgspec
 
 from refold.events import Block, Text, ToolResult
-from refold.reducer._checks import some, whole_number
+from refold.reducer._checks import some, texts, whole_number
 from refold.reducer._reads import in_archive, read_path
 from refold.reducer._receipt import RECALL_TOOL, plain_text, size_of
 from refold.reducer._summaries import told
@@ -58,6 +58,8 @@ class Which(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         whole_number("over_chars", self.over_chars, 0)
+        for field in ("tools", "deny", "pins", "pin_tools"):
+            texts(f"Which.{field}", getattr(self, field))
         some("Which.tools", self.tools, 'the tools whose results may be cut; "*" is any')
 
     def refuses(self, node: Node) -> Refusal | None:
@@ -106,6 +108,8 @@ class Admissible(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=Tr
 
     def __post_init__(self) -> None:
         whole_number("over_bytes", self.over_bytes, 0)
+        texts("Admissible.tools", self.tools)
+        texts("Admissible.deny", self.deny)
         some("Admissible.tools", self.tools, 'the tools whose results may be cut; "*" is any')
 
     def refuses(self, node: Node) -> Refusal | None:

@@ -171,7 +171,9 @@ def test_a_transcript_in_a_folder_is_only_read_and_that_is_said(
     assert "is a folder of the format openhands, which is only read" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("given", "mask", "gets"), [(0o600, 0o022, 0o600), (0o644, 0o077, 0o600), (0o664, 0, 0o664)])
+@pytest.mark.parametrize(
+    ("given", "mask", "gets"), [(0o600, 0o022, 0o600), (0o444, 0o022, 0o644), (0o644, 0o077, 0o600), (0o664, 0, 0o664)]
+)
 def test_the_output_gives_nobody_more_than_the_session_does(
     given: int, mask: int, gets: int, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

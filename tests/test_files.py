@@ -43,6 +43,13 @@ def test_a_file_name_that_promises_another_format_is_refused(tmp_path: Path, nam
     assert (refused.value.path, refused.value.line) == (file, 1)
 
 
+def test_a_file_that_is_no_dsh_log_is_refused_with_the_function_that_may_read_it(tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"role":"user"}\n')
+    with pytest.raises(LogError, match=r"notes\.jsonl:1: .*refold\.transcripts\.open_session") as refused:
+        open_log(str(tmp_path / "notes.jsonl"))
+    assert refused.value.line == 1
+
+
 def test_of_a_session_directory_the_newest_generation_is_read(tmp_path: Path) -> None:
     for name, version in [("session.jsonl", 0), ("session.v4.jsonl.zstd", 4), ("session.v3.jsonl", 3)]:
         stored(tmp_path, name, version)

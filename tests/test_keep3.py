@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.sessions import Script
 
-from refold.events import Opaque, Text, ToolResult
+from refold.events import Opaque, PolicyError, Text, ToolResult
 from refold.reducer import Dsh, Reducer, frozen, presets, results, views
 from refold.reducer.how import MARKER
 
@@ -280,3 +280,9 @@ def test_images_survive_the_cut_in_place():
     assert operation.dropped == ()
     assert [type(block) for block in operation.content] == [Text, Opaque, Text]
     assert operation.content[1] is image
+
+
+@pytest.mark.parametrize("tools", ["mcp__*", ["bash"], (1,)])
+def test_tools_that_are_no_tuple_of_texts_are_refused(tools):
+    with pytest.raises(PolicyError, match=r"tools: must be a tuple of texts"):
+        presets.keep3(tools=tools)

@@ -51,4 +51,5 @@ def test_round_keeps_one_series_a_turn_and_overclock_does_not():
         return totals(list(replay(Reducer(policy, Dsh(4), "what-if"), events)))["series"]
 
     assert series(presets.none()) == series(presets.round_()) == 5
+    assert series(presets.admission()) == 5, "a receipt is logged in the result's place, nothing is replaced"
     assert series(presets.overclock()) > 5

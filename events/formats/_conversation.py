@@ -40,6 +40,7 @@ class Conversation:
         self.origins: dict[int, Path] = {}
         self.said: list[Message] = []
         self.labels: list[Hashable] = []
+        self.results: set[str] = set()  # ids of the calls whose results have been told
         self._pending: Request | None = None
         self._time = 0
         self._stop = ""
@@ -236,6 +237,7 @@ class Conversation:
         elif message.role == "tool":
             journal.settle()
             journal.result(at, message.call_id, content, is_error=message.is_error)
+            self.results.add(message.call_id)
             self.origins[journal.nodes[-1].event.seq] = message.origin
             self._in_loop = True
         else:

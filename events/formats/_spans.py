@@ -11,6 +11,7 @@ from refold.events._errors import FormatError
 from refold.events.formats._fields import Object, array, millis, obj, objects, text
 from refold.events.formats._source import decode_json
 
+DEEPEST = 64  # spans around a span that are looked at: harnesses nest a dozen, and every call looks anew
 _MODEL_OPERATIONS = ("chat", "text_completion", "generate_content")
 _KINDS = MappingProxyType(
     {"LLM": "model", "GENERATION": "model", "llm": "model", "TOOL": "tool", "tool": "tool", "AGENT": "agent"}
@@ -179,11 +180,11 @@ def _nanos(value: Any) -> int:
 
 
 def up(spans: Mapping[str, Span], span: Span) -> list[Span]:
-    """The spans around this one, the nearest first."""
+    """The spans around this one, the nearest first, and no more than DEEPEST."""
     found: list[Span] = []
     seen = {span.id}
     at = spans.get(span.parent)
-    while at is not None and at.id not in seen:
+    while at is not None and at.id not in seen and len(found) < DEEPEST:
         found.append(at)
         seen.add(at.id)
         at = spans.get(at.parent)

@@ -39,7 +39,12 @@ class _Trace:
         self.told = Conversations(next((span.trace for span in spans if span.trace), name))
         self.tools = {_tool_name(span) for span in spans if span.kind == "tool"} - {"", "user", "system", "assistant"}
         self.answers: dict[str, tuple[Message, Conversation]] = {}
+        self.asked: dict[tuple[str, str], list[tuple[ToolUse, Message, Conversation]]] = {}  # by name and arguments
+        self.ran: set[str] = set()  # ids of calls that a tool span has answered
         self.waiting: dict[str, list[Message]] = {}
+        self.by_id: dict[str, dict[int, Message]] = {}  # the waiting results again, as a prompt may name them:
+        self.by_text: dict[str, dict[int, Message]] = {}  # by their call's id, or by their text alone
+        self.systems: dict[str, str | None] = {}
         self.owners: dict[str, Conversation] = {}
         self.last: dict[str, str] = {}
 
@@ -57,7 +62,7 @@ class _Trace:
         tools = said.tools(span, native)
         request = Request(
             messages=messages,
-            system=next(filter(None, (said.system(each) for each in (span, *around))), None),
+            system=next(filter(None, map(self._system, (span, *around))), None),
             tools=compact(tools) if tools else "",
             config=_config(span),
             provider=text(span.attributes.get("gen_ai.provider.name")) or text(span.attributes.get("gen_ai.system")),
@@ -99,6 +104,7 @@ class _Trace:
         self.last[span.parent] = span.id
         for call in calls_of(content):
             self.answers[call.id] = (answer, found)
+            self.asked.setdefault((call.name, _same(call.arguments)), []).append((call, answer, found))
 
     def tool(self, span: Span) -> None:
         """A tool ran: its result waits for the call that sends it. It belongs to the call whose id it names."""
@@ -122,41 +128,47 @@ class _Trace:
             time=span.end,
         )
         self.owners[span.id] = owner[1]
+        self.ran.add(result.call_id)
         self.waiting.setdefault(owner[1].name, []).append(result)
+        for named, waiting in ((result.call_id, self.by_id), (shown, self.by_text)):
+            waiting.setdefault(named, {})[id(result)] = result
         if call is not None:
             owner[1].journal.note("a tool span names no call: it is joined by the tool's name and arguments")
 
     def _asked_alike(self, span: Span) -> tuple[ToolUse | None, tuple[Message, Conversation] | None]:
-        name, wanted = _tool_name(span), canonical(_arguments_of(span)) or "{}"
-        for answer, found in reversed(list(self.answers.values())):
-            for call in calls_of(answer.content):
-                taken = any(each.call_id == call.id for each in self.waiting.get(found.name, ()))
-                if call.name == name and not taken and (canonical(call.arguments) or "{}") == wanted:
-                    return call, (answer, found)
+        """The newest call with the name and arguments of a tool's span that no other span has answered."""
+        asked = self.asked.get((_tool_name(span), _same(_arguments_of(span))), [])
+        while asked:
+            call, answer, found = asked.pop()
+            if call.id not in self.ran:
+                return call, (answer, found)
         return None, None
+
+    def _system(self, span: Span) -> str | None:
+        if span.id not in self.systems:
+            self.systems[span.id] = said.system(span)
+        return self.systems[span.id]
 
     def _results(self, found: Conversation) -> list[Message]:
         """Results that have come and that no prompt has sent yet."""
-        sent = {message.call_id for message in found.said if message.role == "tool"}
-        return [message for message in self.waiting.pop(found.name, ()) if message.call_id not in sent]
+        results = self.waiting.pop(found.name, [])
+        for result in results:
+            del self.by_id[result.call_id][id(result)], self.by_text[text_of(result.content)][id(result)]
+        return [result for result in results if result.call_id not in found.results]
 
     def _grouped(self, messages: list[Message]) -> list[Message]:
         """Calls that were one answer, and that a prompt tells one by one, each with its result, as that one answer.
 
         A result without an id gets that of the tool span that gave the same text; marks of failure come from there.
         """
-        spans = [message for waiting in self.waiting.values() for message in waiting]
         found: list[Message] = []
-        told: list[Message] = []
+        told: set[int] = set()
         for message in messages:
             if message.role == "tool":
-                alike = (
-                    each
-                    for each in spans
-                    if (each.call_id == message.call_id)
-                    or (not message.call_id and text_of(each.content) == text_of(message.content))
-                )
-                ran = next(alike, None)
+                alike = self.by_id.get(message.call_id)
+                if not alike and not message.call_id:
+                    alike = self.by_text.get(text_of(message.content))
+                ran = next(iter((alike or {}).values()), None)
                 if ran is not None:
                     message = msgspec.structs.replace(message, call_id=ran.call_id, is_error=ran.is_error)
                 found.append(message)
@@ -165,8 +177,8 @@ class _Trace:
             whole = self.answers[calls[0].id][0] if calls and calls[0].id in self.answers else None
             if whole is None or {call.id for call in calls} == {call.id for call in calls_of(whole.content)}:
                 found.append(message)
-            elif not any(each is whole for each in told):
-                told.append(whole)
+            elif id(whole) not in told:
+                told.add(id(whole))
                 found.append(msgspec.structs.replace(whole, usage=None, time=0))
         return found
 
@@ -183,6 +195,11 @@ class _Trace:
                 found.settle()
                 found.ask(Request(messages=left, follows="last answer"))
         return self.told.sessions()
+
+
+def _same(arguments: str) -> str:
+    """Arguments as two spellings of them agree."""
+    return canonical(arguments) or "{}"
 
 
 def _tool_name(span: Span) -> str:

@@ -253,7 +253,7 @@ class _Reader:
             keep = self._height(parent)
             if keep is None:
                 self.journal.note("a prompt branches off at a record that is not on the surface")
-            elif keep < len(self.journal.nodes):
+            elif keep < self.journal.size:
                 self.journal.end_turn()
                 self.journal.rewind(time, keep)
         if parent:
@@ -261,13 +261,12 @@ class _Reader:
 
     def _height(self, uuid: str) -> int | None:
         """How many nodes stand up to and with the record, or with the nearest one before it that has a node."""
-        places = {node.key: at for at, node in enumerate(self.journal.nodes, 1)}
         seen = set()
         while uuid and uuid not in seen:
             seen.add(uuid)
             key = self.keys.get(uuid, uuid)
-            if key in places:
-                return places[key]
+            if self.journal.holds(key):
+                return self.journal.behind(key)
             uuid = self.parents.get(uuid, "")
         return None
 

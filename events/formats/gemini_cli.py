@@ -169,19 +169,25 @@ class _Reader:
         self.journal.result(time, response.call_id, response.content, is_error=response.is_error, key=key)
 
     def _rewind(self, key: str) -> None:
-        if key not in self.order:
+        if key not in self.told:
             self.journal.note("a rewind names a message that is not in the recording")
             return
-        at = self.order.index(key)
-        gone = set(self.order[at:])
-        del self.order[at:]
+        journal, gone = self.journal, {key: None}
+        while (dropped := self.order.pop()) != key:
+            gone[dropped] = None
         for dropped in gone:
-            del self.told[dropped]
-        self.journal.end_turn()
-        self.journal.settle()
-        keep = next((place for place, node in enumerate(self.journal.nodes) if node.key in gone), None)
-        if keep is not None:
-            self.journal.rewind(self.clock, keep)
+            self.told.pop(dropped, None)
+        journal.end_turn()
+        journal.settle()
+        left = set(filter(journal.holds, gone))
+        keep = at = len(journal.nodes)
+        while at and (left or journal.nodes[at - 1].key in gone):  # from the end: no more than what is dropped
+            at -= 1
+            if journal.nodes[at].key in gone:
+                left.discard(str(journal.nodes[at].key))
+                keep = at
+        if keep < len(journal.nodes):
+            journal.rewind(self.clock, keep)
 
     def _context(self, messages: list[Object]) -> None:
         """The model's context is this list now. What both ends share stays; what stands between is replaced."""
@@ -209,7 +215,8 @@ class _Reader:
                 self._appended(new[key], key)
         self.told |= new
         self.order = [text(record.get("id")) for record in messages]
-        self.told = {key: record for key, record in self.told.items() if key in self.order}
+        placed = set(self.order)
+        self.told = {key: record for key, record in self.told.items() if key in placed}
 
     def _appended(self, record: Object, key: str) -> None:
         if record.get("type") == "user" or record.get("tokens"):

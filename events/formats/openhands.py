@@ -7,6 +7,7 @@ that its `cause` names. An `error` observation without either tells of a call wh
 as `toolu_01` start again in each instance.
 """
 
+from collections.abc import Hashable
 from typing import Any
 
 from refold.events._blocks import Block, Opaque, Text, ToolUse
@@ -140,7 +141,7 @@ class _Instance:
                 self.here.header(system=text(arguments.get("content")), tools=compact(tools) if tools else "")
             case "message", "user":
                 content = with_images(arguments.get("content"), arguments.get("image_urls"))
-                self.here.prompt(time, content, event.get("id"))
+                self.here.prompt(time, content, _key(event))
             case "condensation", _:
                 self._condensation(time, arguments)
             case str(kind), _ if kind in SILENT:
@@ -164,7 +165,7 @@ class _Instance:
                 self.here.context(model=model)
             self.here.request(time)
             content = _answer(message) if message else _action_text(kind, args, call_id)
-            self.here.answer(time, content, usage=openai_usage(response.get("usage")), model=model, key=event.get("id"))
+            self.here.answer(time, content, usage=openai_usage(response.get("usage")), model=model, key=_key(event))
         if kind == "message" and not metadata:
             return
         asked = next((call for call in tool_uses(message.get("tool_calls")) if call.id == call_id), None)
@@ -182,7 +183,7 @@ class _Instance:
         if kind == "recall":
             known = _recalled(obj(event.get("extras")))
             if known:
-                self.here.user(time, known, "recall", event.get("id"))
+                self.here.user(time, known, "recall", _key(event))
             return
         call_id = text(obj(event.get("tool_call_metadata")).get("tool_call_id")) or None
         if call_id is None and event.get("cause") is not None:
@@ -190,17 +191,17 @@ class _Instance:
         failed = kind == "error" or event.get("success") is False
         if call_id is not None:
             content = (*result_blocks(event.get("content")), *_images(obj(event.get("extras"))))
-            self.here.result(time, call_id, content, is_error=failed, key=event.get("id"))
+            self.here.result(time, call_id, content, is_error=failed, key=_key(event))
         elif kind == "error":
             self.here.request(time)
             self.here.end_step(time)
             self.here.note("a model call failed; its answer is not in the log, only the error that followed")
-            self.here.user(time, result_blocks(event.get("content")), "error", event.get("id"))
+            self.here.user(time, result_blocks(event.get("content")), "error", _key(event))
         elif isinstance(kind, str) and kind in SILENT:
             self.here.other(time, kind)
         else:
             self.here.note(f"an observation {compact(kind)} answers no call")
-            self.here.result(time, "", result_blocks(event.get("content")), is_error=failed, key=event.get("id"))
+            self.here.result(time, "", result_blocks(event.get("content")), is_error=failed, key=_key(event))
 
     def _condensation(self, time: int, args: Object) -> None:
         """Only the newest summary is ever shown."""
@@ -216,6 +217,12 @@ class _Instance:
 
         self.here.end_step(time)
         forget(self.here, time, gone, summary, "summary")
+
+
+def _key(event: Object) -> Hashable:
+    """What the event is called: a number, as a rule."""
+    named = event.get("id")
+    return named if isinstance(named, int | str | None) else compact(named)
 
 
 def _answer(message: Object) -> tuple[Block, ...]:

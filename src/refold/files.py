@@ -30,7 +30,13 @@ def open_log(session: str, *, max_line: int = 64 << 20, blocks: Iterable[bytes] 
     path = log_path(session)
     named = _GENERATION.fullmatch(os.path.basename(path))
     version = int(named[1] or 0) if named else None
-    return read_dsh(blocks_of(path) if blocks is None else blocks, name=session, max_line=max_line, version=version)
+    try:
+        return read_dsh(blocks_of(path) if blocks is None else blocks, name=session, max_line=max_line, version=version)
+    except LogError as error:
+        if blocks is None and not named and error.line == 1:  # who has the bytes has told the format already
+            hint = "transcripts of other formats are opened by refold.transcripts.open_session"
+            raise LogError(f"{error.rule}; {hint}", path=session, line=1) from None
+        raise
 
 
 def log_path(session: str) -> str:
@@ -126,10 +132,10 @@ def save(output: str, pieces: Iterable[bytes], *, force: bool = False, original:
     """Write a file whole or not at all: to a temporary name beside it, then renamed.
 
     `original` is the session that it comes from, which is not overwritten even with `force`. The file gets the
-    permissions that any new file of the user gets, but none that the original, or the file it takes the place of, does
-    not give. Raises OutputError where `output` exists and `force` is not set, where no file can have that name, and
-    where it cannot be written; and whatever `pieces` raises. Then nothing is left behind; a killed process may leave a
-    file `.refold-*.tmp`, which its user alone can read.
+    permissions that any new file of the user gets, but gives others none that the original, or the file it takes the
+    place of, does not. Raises OutputError where `output` exists and `force` is not set, where no file can have that
+    name, and where it cannot be written; and whatever `pieces` raises. Then nothing is left behind; a killed process
+    may leave a file `.refold-*.tmp`, which its user alone can read.
     """
     path = Path(output)
     if not output or "\0" in output:
@@ -169,7 +175,7 @@ def _permissions(original: str | None, path: Path) -> int:
     for read in (original, str(path)):
         found = None if read is None else _stat(read)
         if found is not None and stat.S_ISREG(found.st_mode):
-            mode &= found.st_mode
+            mode &= found.st_mode | stat.S_IRWXU
     return mode
 
 

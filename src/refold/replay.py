@@ -11,6 +11,8 @@ from refold.events import AssistantMessage, Event, StepEnd, StepStart, SurfaceEv
 from refold.prefix import Prompt, common_text
 from refold.prompt import rendered_text
 from refold.reducer import Reducer, View
+from refold.reducer._surface import node_at
+from refold.reducer.ripe import only_unseen
 
 Follow = Callable[[Event, View, View], None]
 
@@ -21,8 +23,8 @@ class ReplayedStep(msgspec.Struct, frozen=True):
     `tokens` by the reducer's meter, None where it refused the log; `cuts` the seqs of the results cut for this call;
     `replacements` how far a host's counter of replacements (DSH's `replaceGeneration`) moves between the call before
     and this one: one for each replacement in the log, and in `what-if`, where the host is taken to commit, one for each
-    cut; `prompt_chars` the prompt's length and `prefix_chars` how much of its head equals the previous prompt, both in
-    code points of the prompt as `refold messages` prints it, compact.
+    cut of what a model has seen; `prompt_chars` the prompt's length and `prefix_chars` how much of its head equals the
+    previous prompt, both in code points of the prompt as `refold messages` prints it, compact.
     """
 
     turn: int
@@ -49,8 +51,14 @@ def replay(reducer: Reducer, events: Iterable[Event]) -> Iterator[ReplayedStep]:
         moved = view.replace_generation - counted
         counted = view.replace_generation
         if reducer.mode == "what-if":
-            moved += len(view.enforced)
+            moved += sum(_is_replacement(reducer, view, seq) for seq in view.enforced)
         yield ReplayedStep(start.turn, start.step, tokens, view.enforced, kept.whole + kept.part, kept.total, moved)
+
+
+def _is_replacement(reducer: Reducer, view: View, seq: int) -> bool:
+    """Does a host commit this cut by replacing what its log holds? What is cut unseen is cut before it is logged."""
+    node = node_at(view, seq)
+    return node is None or not only_unseen(reducer.policy.parts[node.cut_by].ripe)
 
 
 def asked(

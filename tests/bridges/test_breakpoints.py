@@ -1,8 +1,13 @@
 """Where the cache breakpoints of Anthropic's API are set. That its cache then keeps all it can: tests/hosts."""
 
+import copy
+import json
 from typing import Any
 
+import pytest
+
 from refold.bridges.anthropic import BreakpointShaper, shape_with_breakpoints
+from refold.events import FormatError
 from refold.reducer import Part, Policy, how, presets, ripe, when
 from refold.reducer.which import Which
 
@@ -64,6 +69,49 @@ def test_breakpoints_that_the_list_brings_along_are_taken_out() -> None:
 
     assert marks(shaped) == [(2, 0)]
     assert marks(messages) == [(0, 0)]
+
+
+def test_those_inside_of_results_are_taken_out_and_what_a_call_is_given_is_no_breakpoint() -> None:
+    page = {"type": "text", "text": "page", "cache_control": MARK}
+    document = {"type": "document", "source": {"type": "content", "content": [page]}, "cache_control": MARK}
+    messages = [{"role": "user", "content": "go"}, asks("a"), gives("a"), asks("b"), gives("b")]
+    messages[1]["content"][0]["input"] = {"content": [page]}
+    messages[2]["content"][0]["content"] = [page, document]
+    before = copy.deepcopy(messages)
+    shaped = shape_with_breakpoints(messages, presets.none())
+
+    plain = {"type": "text", "text": "page"}
+    assert shaped[2]["content"][0]["content"] == [
+        plain,
+        {"type": "document", "source": {"type": "content", "content": [plain]}},
+    ]
+    assert shaped[1] is messages[1]
+    assert json.dumps(shaped).count("cache_control") == 2  # the end of the list, and what the call was given
+    assert messages == before
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ({"role": "assistant"}, "message 1 is refused: its content is missing; Anthropic's API takes a text or a list"),
+        ({"role": "assistant", "content": None}, "message 1 is refused: its content is missing"),
+        ({"role": "user", "content": 5}, "message 1 is refused: its content is of type int"),
+        ({"role": "user", "content": ["go"]}, "message 1 is refused: block 0 of its content is of type str"),
+        ("go", "message 1 is refused: it is of type str; pass a dict"),
+        ({"role": "tool", "tool_call_id": "a", "content": "x"}, "message 1 is refused: it is one of OpenAI's.*Shaper"),
+        (
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "a"}]},
+            "message 1 is refused: it is one of Open",
+        ),
+    ],
+)
+def test_what_can_hold_no_breakpoint_is_refused_and_named(message: Any, why: str) -> None:
+    first = {"role": "user", "content": "go"}
+    kept = BreakpointShaper(SEEN_ONCE)
+    kept([first])
+    for shaper in (kept, BreakpointShaper(SEEN_ONCE)):
+        with pytest.raises(FormatError, match=why):
+            shaper([first, message])
 
 
 def test_a_shaper_answers_call_by_call_as_the_function_does() -> None:

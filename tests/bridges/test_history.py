@@ -108,6 +108,23 @@ def test_each_message_is_read_once(same: Same, passed: Callable[[list[Message]],
     assert read == [1, 2, 2, 2]
 
 
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_shaper_sees_what_was_changed_in_place(deep: bool) -> None:
+    """A short result is never cut and a long one is, so that the old decision would show."""
+    content = [{"type": "text", "text": LONG}]
+    messages = [{"role": "user", "content": "go"}, call("a"), {**result("a"), "content": content}, call("b")]
+    kept = Shaper(SEEN_ONCE)
+    assert kept([*messages, result("b")])[2]["content"] == [{"type": "text", "text": "cut"}]
+
+    if deep:
+        content[0]["text"] = "x"
+    else:
+        messages[2]["content"] = "x"
+    shown = kept([*messages, result("b")])
+    assert shown[2] is messages[2]
+    assert kept([*messages, result("b"), call("c"), result("c")])[2] is messages[2]
+
+
 def test_only_so_many_conversations_are_kept() -> None:
     kept = bridge(SEEN_ONCE)
     for number in range(history.KEPT + 5):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refold.bridges.messages import events_of, shape
+from refold.bridges.messages import Shaper, events_of, shape
 from refold.events import FormatError, PolicyError, StepStart, ToolResult
 from refold.reducer import Counted, Dsh, Part, Policy, Reducer, Reported, how, presets, ripe, when
 from refold.reducer.which import Which
@@ -177,6 +177,50 @@ def test_an_empty_list_stays_empty() -> None:
 def test_a_list_that_starts_with_an_orphan_result_is_refused() -> None:
     with pytest.raises(FormatError, match="starts with a tool result"):
         shape([{"role": "system", "content": "s"}, result("c0"), *rounds(1)[1:]], SEEN_ONCE)
+
+
+@pytest.mark.parametrize("head", [[], [{"role": "system", "content": "s"}]])
+def test_an_orphan_result_behind_a_first_prompt_is_refused_from_the_list_and_from_a_kept_fold(
+    head: list[Message],
+) -> None:
+    trimmed = [*head, {"role": "user", "content": "go"}, result("zz"), call("b"), result("b")]
+    kept = Shaper(SEEN_ONCE)
+    kept(trimmed[: len(head) + 1])
+    for shaper in (kept, Shaper(SEEN_ONCE)):
+        with pytest.raises(FormatError, match=rf"message {len(head) + 1}, call id 'zz'.*cut it before an assistant"):
+            shaper(trimmed)
+
+
+def deep(levels: int) -> Any:
+    block: Any = "x"
+    for _ in range(levels):
+        block = {"in": block}
+    return block
+
+
+CYCLE: Any = {"type": "x"}
+CYCLE["self"] = CYCLE
+
+
+@pytest.mark.parametrize(
+    ("block", "why"),
+    [
+        (deep(600), "nested too deeply, or holds itself"),
+        (deep(100_000), "nested too deeply, or holds itself"),
+        (CYCLE, "nested too deeply, or holds itself"),
+        ({"type": "x", "value": object()}, "what is no JSON"),
+    ],
+)
+def test_a_message_that_no_json_can_hold_is_refused_and_named(block: Any, why: str) -> None:
+    with pytest.raises(FormatError, match=f"message 3 is refused: it .*{why}"):
+        shape([*rounds(0), call("a"), result("a", [block])], SEEN_ONCE)
+
+
+def test_a_kept_fold_names_the_message_by_its_place_in_the_whole_list() -> None:
+    kept = Shaper(SEEN_ONCE)
+    kept(rounds(1))
+    with pytest.raises(FormatError, match=r"^message 4 is refused: its role is 'narrator', not one of system, "):
+        kept([*rounds(1), {"role": "narrator", "content": "x"}])
 
 
 def test_what_is_no_message_is_refused_and_named() -> None:

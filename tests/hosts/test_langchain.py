@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, BaseMessage, messages_to_dict
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    ToolMessage,
+    messages_to_dict,
+)
 from langchain_core.outputs import ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 from tests.hosts.scenario import (
@@ -30,6 +37,8 @@ from tests.hosts.scenario import (
 from refold.bridges.langchain import RefoldMiddleware
 from refold.events.formats import langchain
 from refold.events.formats._source import Source
+from refold.reducer import Part, Policy, how, ripe, when
+from refold.reducer.which import Which
 
 pytestmark = pytest.mark.hosts
 THREAD: Any = {"configurable": {"thread_id": "1"}, "recursion_limit": 200}
@@ -113,6 +122,33 @@ def test_a_run_that_is_taken_up_by_a_new_process_goes_on_as_if_nothing_had_happe
     assert len(after.sent) == STEPS - RESTART + 1
     assert [listed(messages) for messages in (*before.sent[:-1], *after.sent)] == logged(saver)
     assert listed(before.sent[-1]) == listed(after.sent[0])
+
+
+def test_a_message_of_a_type_nobody_knows_is_sent_as_it_is_and_keeps_its_place() -> None:
+    class Odd(BaseMessage):
+        type: str = "odd"
+
+    call = {"name": "read_file", "args": {"step": 1}}
+    odd = [ChatMessage("aside", role="critic"), Odd(content=[{"value": object()}])]
+    given = [
+        HumanMessage(PROMPT),
+        odd[0],
+        AIMessage("", tool_calls=[{"id": "call-1", **call}]),
+        ToolMessage(text_of(1), tool_call_id="call-1"),
+        odd[1],
+        AIMessage("", tool_calls=[{"id": "call-2", **call}]),
+        ToolMessage(text_of(1), tool_call_id="call-2"),
+    ]
+    fake = Model(messages=iter([AIMessage("done")]), sent=[])
+    cuts = Policy("once", (Part("once", when.Always(), Which(("*",)), ripe.Views(1), how.Placeholder("cut")),))
+    create_agent(fake, [read_file], middleware=[RefoldMiddleware(cuts)]).invoke({"messages": given})
+
+    (sent,) = fake.sent
+    assert [message.content for message in sent] == [
+        *(PROMPT, "aside", "", "cut"),
+        *(odd[1].content, "", text_of(1)),
+    ]
+    assert type(sent[4]) is Odd
 
 
 def test_the_example_tells_what_the_rule_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from agents import Agent, RunConfig, Runner, function_tool
 from agents.exceptions import AgentsException
+from agents.run_config import CallModelData, ModelInputData
 from agents.testing import ScriptedModel, assistant_message, function_call
 from tests.hosts.scenario import (
     POLICY,
@@ -25,6 +26,8 @@ from refold.bridges.openai_agents import InputFilter
 from refold.events import FormatError
 from refold.events.formats import openai_responses
 from refold.events.formats._source import Source
+from refold.reducer import Part, Policy, how, ripe, when
+from refold.reducer.which import Which
 
 pytestmark = pytest.mark.hosts
 
@@ -100,6 +103,29 @@ def test_a_run_that_is_taken_up_by_a_new_process_goes_on_as_if_nothing_had_happe
 def test_a_history_that_the_server_keeps_is_refused() -> None:
     with pytest.raises(FormatError, match="starts with a tool result"):
         run(model(1, STEPS), PROMPT, auto_previous_response_id=True)
+
+
+def test_items_nobody_knows_are_sent_as_they_are_and_are_no_model_call() -> None:
+    calls = [{"type": "function_call", "call_id": f"{at}", "name": "read_file", "arguments": "{}"} for at in range(2)]
+    results = [{"type": "function_call_output", "call_id": f"{at}", "output": "long " * 20} for at in range(2)]
+    unreadable = {"type": "function_call_output", "call_id": "9", "output": [object()]}
+    odd: list[Any] = [{"type": "brand_new", "x": 1}, {"role": "narrator", "content": "x"}, unreadable]
+    cuts = Policy("twice", (Part("twice", when.Always(), Which(("*",)), ripe.Views(2), how.Placeholder("cut")),))
+
+    def sent(*items: Any) -> list[Any]:
+        data = CallModelData(ModelInputData([{"role": "user", "content": "go"}, *items], None), Agent("a"), None)
+        return InputFilter(cuts)(data).input
+
+    # After its first answer a result has been seen once, whatever stands behind or inside of that answer.
+    for place in range(2, 5):
+        items = [calls[0], results[0], {"type": "reasoning", "summary": []}, calls[1]]
+        items[place:place] = odd
+        assert sent(*items)[1:] == items
+    items = [calls[0], results[0], *odd, calls[1], results[1], *odd]
+    shown = sent(*items, {"type": "message", "role": "assistant", "content": "so"}, {"role": "user", "content": "?"})
+    assert shown[2]["output"] == "cut"
+    assert [each is given for each, given in zip(shown[3:6], odd, strict=True)] == [True] * 3
+    assert shown[7]["output"] == "long " * 20
 
 
 def test_the_example_tells_what_the_rule_says(capsys: pytest.CaptureFixture[str]) -> None:

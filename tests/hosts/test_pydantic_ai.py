@@ -22,6 +22,8 @@ from tests.hosts.scenario import POLICY, PROMPT, RESTART, STEPS, example, expect
 from refold.bridges.pydantic_ai import Refold
 from refold.events.formats import pydantic_ai
 from refold.events.formats._source import Source
+from refold.reducer import Part, Policy, how, ripe, when
+from refold.reducer.which import Which
 
 pytestmark = pytest.mark.hosts
 LIMITS = UsageLimits(request_limit=None)
@@ -124,6 +126,29 @@ def test_a_run_that_is_taken_up_by_a_new_process_goes_on_as_if_nothing_had_happe
     assert len(before.sent) == RESTART
     assert [listed(messages) for messages in (*before.sent[:-1], *after.sent)] == logged(result.all_messages_json())
     assert listed(before.sent[-1]) == listed(after.sent[0])
+
+
+def test_what_is_no_json_is_sent_as_it_is_and_stops_nobody() -> None:
+    class Handle:
+        pass
+
+    circle: list[Any] = []
+    circle.append(circle)
+    history: list[ModelMessage] = [ModelRequest([UserPromptPart(PROMPT)])]
+    for step, value in enumerate([Handle(), {"rows": text_of(1), "handle": Handle()}, circle, text_of(2), "x"]):
+        history += [
+            ModelResponse([ToolCallPart("read_file", {}, f"call-{step}")]),
+            ModelRequest([ToolReturnPart("read_file", value, f"call-{step}")]),
+        ]
+    cuts = Policy("once", (Part("once", when.Always(), Which(("*",)), ripe.Views(1), how.Placeholder("cut")),))
+    odd: Any = Handle()
+    sent: list[Any] = Refold(cuts)._history.shown([*history, odd])
+    returned = [sent[at].parts[0].content for at in range(2, 11, 2)]
+
+    assert returned[1] == "cut"
+    assert [shown is given for shown, given in zip(sent[5:7], history[5:7], strict=True)] == [True, True]
+    assert returned[3:] == ["cut", "x"]
+    assert sent[-1] is odd
 
 
 def test_the_example_tells_what_the_rule_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,6 +55,16 @@ def test_one_price_alone_is_refused() -> None:
     assert "given together" in answer.stderr
 
 
+def test_of_many_sessions_one_that_cannot_be_read_is_named_and_left_out(tmp_path: Path) -> None:
+    broken = tmp_path / "notes.txt"
+    broken.write_text("no session at all")
+    ended = run(compare, str(broken), CLAUDE, str(tmp_path / "gone"), "--policy", "none", *PRICED, "--json")
+    assert [session["session"] for session in json.loads(ended.stdout)["sessions"]] == [Path(CLAUDE).name]
+    assert ended.exit_code == 2
+    named = [line for line in ended.stderr.splitlines() if line.endswith("; left out")]
+    assert [line.split(": ")[1] for line in named] == [str(broken), str(tmp_path / "gone")]
+
+
 def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(PolicyError, match="there is no preset 'nonsense'"):
         run(compare, CLAUDE, "--policy", "nonsense", *PRICED)

@@ -4,7 +4,8 @@ What is cut follows from the list alone, so the same results are cut at the same
 live, in any process. Pass the original list, never a shaped one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import eq
 from typing import Any
 
@@ -65,21 +66,26 @@ def _told(messages: Sequence[Any]) -> Conversation:
 
 def tell_messages(told: Conversation, messages: Sequence[Any], known: int) -> None:
     """Tell what a list goes on with after its first `known` messages. Raises FormatError."""
-    items = [_checked(_plain, message, place) for place, message in enumerate(messages[known:], known)]
+    items: list[Any] = []
+    for place, message in enumerate(messages[known:], known):
+        with _named(place):
+            items.append(_plain(message))
     read = anthropic_messages.messages if any(map(anthropic_messages.is_own, items)) else openai_chat.messages
     new: list[Message] = []
+    faults: list[str] = []
     for place, item in enumerate(items, known):
-        complaints: list[str] = []
-        new += placed(_checked(lambda item, say=complaints.append: read([item], (), say), item, place), place)
-        if complaints:
+        with _named(place):
+            new += placed(read([item], (), faults.append), place)
+        if faults:
             raise FormatError(f"message {place} is refused: {_fault(item)}")
     tell(told, new, known)
 
 
-def _checked(read: Callable[[Any], Any], message: Any, place: int) -> Any:
-    """What is read of a message. Raises FormatError, which names its place, for what JSON cannot hold."""
+@contextmanager
+def _named(place: int) -> Iterator[None]:
+    """Names the message that holds what JSON cannot."""
     try:
-        return read(message)
+        yield
     except (RecursionError, FormatError):
         raise FormatError(f"message {place} is refused: it is nested too deeply, or holds itself") from None
     except TypeError as error:

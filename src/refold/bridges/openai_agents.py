@@ -18,7 +18,6 @@ from refold.events.formats._fields import compact
 from refold.events.formats._messages import Message
 from refold.reducer import Meter, Policy
 
-
 _KNOWN = ("message", "reasoning", "compaction", "item_reference", "mcp_list_tools", "mcp_approval_request")
 _KNOWN_ENDS = ("_call", "_call_output")
 

@@ -53,8 +53,10 @@ def _preset(name: str, text: str) -> Policy:
         key, equals, value = pair.partition("=")
         key = key.strip()
         if key not in wanted or not equals:
-            allowed = ", ".join(wanted) or "none"
-            raise PolicyError(f"{name} takes parameters of the form name=value: {allowed}; got {pair!r}", field=key)
+            takes = f"parameters of the form name=value: {', '.join(wanted)}" if wanted else "no parameter"
+            raise PolicyError(f"{name} takes {takes}; got {pair!r}", field=key)
+        if key in given:
+            raise PolicyError("is given twice", field=key)
         given[key] = _value(key, value.strip(), hints[key])
     return make(**given)
 
@@ -65,7 +67,7 @@ def _value(key: str, text: str, hint: Any) -> Any:
     try:
         return msgspec.convert(text, hint, strict=False)
     except msgspec.ValidationError as error:
-        raise PolicyError(f"{error}, got {text!r}", field=key) from None
+        raise PolicyError(f"{str(error).partition(', got')[0]}, got {text!r}", field=key) from None
 
 
 def _object(module: str, name: str) -> Policy:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from refold.events import Event, LogError, StepStart
+from refold.events import Event, LogError, RefoldError, StepStart
 from refold.transcripts import sessions_of
 
 
@@ -16,13 +16,24 @@ class Transcript(msgspec.Struct, frozen=True):
     events: tuple[Event, ...]
 
 
-def transcripts(sources: tuple[str, ...], format: str | None) -> list[Transcript]:
-    """What readers had to leave out goes to standard error. Raises LogError for no session at all, FormatError,
-    OSError."""
-    found = [transcript for source in sources for transcript in _within(source, format)]
+def transcripts(sources: tuple[str, ...], format: str | None) -> tuple[list[Transcript], bool]:
+    """The sessions with a model call, and whether all sources were read: what was not, and what readers had to leave
+    out, goes to standard error. Raises LogError for no session at all, and the error of a source that is the only one.
+    """
+    found: list[Transcript] = []
+    whole = True
+    for source in sources:
+        try:
+            found += _within(source, format)
+        except (RefoldError, OSError) as error:
+            if len(sources) == 1:
+                raise
+            whole = False
+            told = f"{source}: {error.strerror}" if isinstance(error, OSError) else str(error)
+            click.echo(f"refold: {told}; left out", err=True)
     if not found:
         raise LogError("holds no session with a model call", path=", ".join(sources))
-    return found
+    return found, whole
 
 
 def _within(source: str, format: str | None) -> Iterator[Transcript]:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 from typing import Any
 
 import click
@@ -56,7 +57,10 @@ def compare(
     format: str | None,
     as_json: bool,
 ) -> None:
-    """Replay each SESSION, of any format, under policies; compare their cost, and count the cuts needed again."""
+    """Replay each SESSION, of any format, under policies; compare their cost, and count the cuts needed again.
+
+    Of many, those that cannot be read are named and left out, and the exit code is 2.
+    """
     if (read_price is None) != (write_price is None):
         raise click.UsageError("--read-price and --write-price are given together")
     contenders = [contender(policy) for policy in policies]
@@ -64,7 +68,7 @@ def compare(
     found: list[Compared] = []
     out = console()
     with Progress(console=out, disable=not out.is_terminal, transient=True) as progress:
-        told = transcripts(sessions, format)
+        told, whole = transcripts(sessions, format)
         task = progress.add_task("comparing", total=len(told) * (len(contenders) + 2))
         for transcript in told:
             prices, cache = _terms(transcript, model, given, rules)
@@ -91,6 +95,8 @@ def compare(
         print_json({"sessions": [_session(each) for each in found], "policies": msgspec.to_builtins(lines)})
     else:
         _print(found, lines)
+    if not whole:
+        sys.exit(2)
 
 
 def contender(text: str) -> Contender:
