@@ -52,6 +52,38 @@ the file's first line. Where none are left, that missing head is the cause.
 | file | calls | below 1/3 | above 3 | with the head | cause |
 |---|--:|--:|--:|--:|---|"""
 
+MANIFEST = """
+## Where the collection's manifest counts otherwise
+
+The collection that these files come from has a manifest, which counts calls, results and results over 8,192 characters
+too. Where its figures are others than those of the first table, this is why.
+
+- **A step without an answer** is none of the calls above, which are answers. `kimi_cli/kimi-code_large-100msgs_wire`
+  has one, `kimi_cli/agent-sessions_wire_assistant_tools` one that the manifest counts (and a summary's call that it
+  does not).
+- **anthropic_messages**, `..._compaction_usage_with_cache`: a compaction on the server is a call with usage of its own.
+- **claude_code**: the manifest counts the main session alone, the table its sub-agents, too
+  (`kimi-cli_28-db10720a96-0`, `kimi-cli_90-e87d8e1a99-1`, `kimi-cli_f5-98a8c28cfd-2`). An answer that Claude Code wrote
+  itself (model `<synthetic>`) is no call (`entire-cli_5a-c45bc32212-0`, `entire-cli_a6-e4c2a0fbd1-0`). A text and a tool
+  use on one line are one call, and not two (both `agent-sessions_subagent...`).
+- **codex**: the manifest counts usage reports, the table answers (`agent-sessions_codex_large`, `..._small`); a
+  `tool_search_output` is a result, too (`..._small`); items in the old form, without a payload around them, are read as
+  well (`..._schema_drift`). A result is measured as the model is sent it, with the JSON around its output
+  (`moonmind_rollout-2025-11-13T16-00-16...`).
+- **copilot_cli**: the manifest counts no calls.
+- **gemini_cli**, `agent-sessions_large`: the manifest counts messages of type `gemini`, not the two of type `model`.
+- **langchain** (`langfuse_langgraph-python-2025-08-22`) and **otel_genai** (`langfuse_koog-2025-08-26`): results that
+  have no id in the prompt are results all the same.
+- **openai_chat**: of a logged request the manifest counts the answers in its list; the response is one more (all files
+  but `openhands-sdk_fncall-llm-message`).
+- **opencode**, `agent-sessions_storage_v2`: the manifest counts no calls, and no results in parts.
+- **openhands**: the errors of two calls whose answers are not in the log are no results (V0); an answer that asks for
+  no tool is a call, too (V1).
+- **pi**, `agent-sessions_small`: an answer that a compaction kept and put back behind its summary stands in the log,
+  and in the table, twice; its usage is counted once.
+- **qwen_code**, `..._000000000004`: the manifest counts lines; two of them have one uuid and are one answer.
+- **Refused** files (two of codex, four of dsh, four of other harnesses) are counted there as far as lines can be."""
+
 MEMORY = """
 ## Long transcripts
 
@@ -210,6 +242,7 @@ def main(folder: Path) -> None:
             print(f"| {name} | {len(by_format[name])} | {median(by_format[name]):.2f} |")
     print(OFF)
     print("\n".join(line for each in read if (line := off(each))))
+    print(MANIFEST)
     print(MEMORY, end="", flush=True)
     subprocess.run([sys.executable, Path(__file__).with_name("long_transcripts.py"), folder], check=True)
 

@@ -35,6 +35,8 @@ def policies() -> Iterator[Policy]:
     yield PRESETS["round"]() + PRESETS["pruner"](threshold=400, head=40, tail=20)
     yield keep3(gate=2000, keep=1, threshold=400, head=300, tail=20) + PRESETS["overclock"]()
     yield PRESETS["microcompact"](retain=1) + keep3(gate=2000, keep=3, threshold=120, head=40, tail=20)
+    yield PRESETS["debt"](keep=1, tools=("*",)) + PRESETS["pruner"](threshold=400, head=40, tail=20)
+    yield keep3(gate=2000, keep=1, threshold=400, head=300, tail=20) + PRESETS["debt"](keep=1, tools=("*",))
     yield _policy(Part("admitted", Always(), Admissible(120, ("read", "*")), Unseen(), Receipt(0), broken=ARRIVAL))
     yield _policy(Part("results", Above(3000, "original"), LARGE, KeepResults(2), ENDS, broken=COUNTS))
     yield _policy(Part("tokens", Batch(60), LARGE, KeepTokens(100), ENDS, broken=COUNTS))

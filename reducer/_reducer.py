@@ -20,7 +20,7 @@ from refold.reducer._measure import Measure, Meter, measure_of
 from refold.reducer._plan import due
 from refold.reducer._policy import Policy, described
 from refold.reducer._rows import Rows
-from refold.reducer._rules import RULES
+from refold.reducer._rules import RULES, settle
 from refold.reducer._view import Message, Operation, PartState, State, View, freeze, thaw
 from refold.reducer.when import latch_of
 
@@ -87,7 +87,8 @@ class Reducer:
     def plan(self, view: View) -> tuple[Operation, ...]:
         """The operations due now, in surface order. Changes nothing; O(operations due)."""
         self._check(view)
-        return due(self.policy, self.meter, view)
+        operations = due(self.policy, self.meter, view)
+        return settle(self, thaw(view)) if operations and len(self.policy.parts) > 1 else operations
 
     def measure(self, view: View) -> Measure:
         """Tokens that the next request will carry, O(1)."""

@@ -236,9 +236,10 @@ def _rewrite(reducer: Rules, state: State, event: ToolResult, tokens: int) -> No
 
 
 def _own_hand(reducer: Rules, old: Node, event: ToolResult) -> int:
+    """Whose cut a rewrite is, -1 for nobody's. Of parts that make the same it is the last's: none goes on from it."""
     if old.cut_by >= 0 and event.content == old.content:
         return old.cut_by
-    for index, part in enumerate(reducer.policy.parts):
+    for index, part in reversed(tuple(enumerate(reducer.policy.parts))):
         if part.which.refuses(old) is None and part.how.content(old) == event.content:
             return index
     return -1
@@ -278,20 +279,32 @@ def rewind(reducer: Rules, state: State, event: SurfaceRewind) -> None:
 
 def _enforce(reducer: Rules, state: State) -> None:
     """Put the plan into force without a log: the nodes keep their seqs."""
-    operations = due(reducer.policy, reducer.meter, state)
-    for operation in operations:
-        cut(reducer, state, operation)
-    state.enforced += tuple(operation.seq for operation in operations)
+    state.enforced += tuple(operation.seq for operation in settle(reducer, state))
 
 
-def cut(reducer: Rules, state: State, operation: Operation) -> None:
+def settle(reducer: Rules, state: State) -> tuple[Operation, ...]:
+    """Cut until nothing is due; gives the operations in surface order.
+
+    One pass over the parts is enough, but where several share a surface: what a later part cuts may make an earlier
+    one due that weighs what stands behind its candidates. Asked again, the host would then be told more.
+    """
+    slots: dict[int, Operation] = {}
+    while operations := due(reducer.policy, reducer.meter, state):
+        for operation in operations:
+            slot = surface.slot_of(state, operation.seq)
+            assert slot is not None, "a plan names living nodes"
+            slots[slot] = operation
+            cut(reducer, state, operation, slot)
+    return tuple(slots[slot] for slot in sorted(slots))
+
+
+def cut(reducer: Rules, state: State, operation: Operation, slot: int) -> None:
     """The one transition by which a derived cut is made; a committed one comes through `_rewrite` to the same end."""
-    slot = surface.slot_of(state, operation.seq)
-    assert slot is not None, "a plan names living nodes"
     old = state.slots[slot]
     assert isinstance(old, Node)
     saved = old.tokens - operation.tokens_after
     shown = _with_content(operation.before, operation.content)
+    last = operation.part + 1 == len(reducer.policy.parts)
     node = Node(
         old.seq,
         shown,
@@ -301,7 +314,7 @@ def cut(reducer: Rules, state: State, operation: Operation) -> None:
         old.tool,
         old.arguments,
         True,
-        operation.part,
+        operation.part if last else _own_hand(reducer, old, shown),
         (),
         old.freed + saved,
         old.ghost + saved,

@@ -524,3 +524,12 @@ def test_a_flipped_bit_in_a_frame_is_never_told_as_an_event(name: str) -> None:
             assert places(read(bytes(damaged))) == whole, f"byte {at}"
         except LogError:
             continue
+
+
+def test_a_log_that_was_read_to_its_end_does_not_pass_for_an_empty_one():
+    log = read_dsh([lines(*session(4, [TEXT]))])
+    events = iter(log)
+    first = next(events)
+    assert [event.seq for event in (first, *log)] == list(range(8)), "it goes on where it was left"
+    with pytest.raises(LogError, match="has been read to its end; open it again"):
+        list(log)

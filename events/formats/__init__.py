@@ -60,6 +60,7 @@ def named(name: str) -> Format:
 
 def detect(source: Source) -> Format:
     """The format of a source, by its content alone. Raises FormatError, which says what was tried."""
+    _refuse_coded(source)
     for known in FORMATS:
         if _is(known, source):
             return known
@@ -68,6 +69,14 @@ def detect(source: Source) -> Format:
     _explain(source)
     tried = ", ".join(known.name for known in FORMATS)
     raise FormatError(f"{source.name}: is in no format that refold reads; tried {tried}")
+
+
+def _refuse_coded(source: Source) -> None:
+    """Raises FormatError for bytes that are a text only when they have been decoded."""
+    if source.start.startswith(b"\x1f\x8b"):
+        raise FormatError(f"{source.name}: is gzip-compressed: unpack it first (gunzip)")
+    if source.start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise FormatError(f"{source.name}: is UTF-16 text: convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)")
 
 
 def _explain(source: Source) -> None:
@@ -106,6 +115,7 @@ def read(source: Source, format: Format | str | None = None) -> tuple[Session, .
     """
     known = detect(source) if format is None else named(format) if isinstance(format, str) else format
     if format is not None:
+        _refuse_coded(source)
         refuse_other(source, known)
     try:
         return known.read(source)

@@ -6,7 +6,7 @@ from typing import Any
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
 from refold.events._errors import FormatError
 from refold.events._events import Usage
-from refold.events.formats._fields import Object, arguments, array, compact, number, obj, objects, text
+from refold.events.formats._fields import Object, arguments, array, compact, number, obj, objects, part_of, text, tokens
 from refold.events.formats._fields import usage as buckets
 from refold.events.formats._source import decode_json
 
@@ -16,9 +16,9 @@ EXIT_CODE = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d+)$", re
 
 def usage_of(report: Object) -> Usage | None:
     """`input_tokens` holds what was read from the cache and written to it; the output holds the reasoning."""
-    prompt = number(report.get("input_tokens"))
-    read = min(prompt, number(report.get("cached_input_tokens")))
-    written = min(prompt - read, number(report.get("cache_write_input_tokens")))
+    prompt = tokens(report.get("input_tokens"))
+    read = part_of(prompt, report.get("cached_input_tokens"))
+    written = part_of(prompt - read, report.get("cache_write_input_tokens"))
     return buckets(prompt - read - written, report.get("output_tokens"), read, written)
 
 

@@ -52,9 +52,10 @@ def exchanges(source: Source, key: str, host: bytes, is_message: IsMessage) -> t
     """
     damage: list[str] = []
     if is_cassette(source, host):
+        calls, damage = interactions(source, host)
         found = [
             Exchange(body=request, items=_listed(request.get(key)), response=response, status=status)
-            for request, response, status in interactions(source, host)
+            for request, response, status in calls
             if key in request
         ]
     else:
@@ -77,6 +78,8 @@ def json_values(source: Source) -> tuple[list[tuple[int, Any]], list[str]]:
         return [(0, source.take())], []
     except FormatError as error:
         values, damage = line_records(source)
+        if not values and "more than one value" in str(error):
+            raise FormatError(f"{source.name}: holds several JSON values, and none of them is an object") from None
         if not values:
             raise error from None
         return list(values), damage

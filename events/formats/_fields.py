@@ -12,6 +12,10 @@ from refold.events._events import Usage
 
 Object = dict[str, Any]
 
+LARGEST = 2**53
+IMPOSSIBLE = Usage(-1, 0)
+"""Usage that no provider can have meant: the journal takes it for unknown, and says so."""
+
 
 def text(value: Any) -> str:
     return value if isinstance(value, str) else ""
@@ -98,9 +102,31 @@ def tool_uses(calls: Any) -> tuple[ToolUse, ...]:
     return tuple(found)
 
 
+def tokens(value: Any) -> int:
+    """A count of tokens, 0 where none is told.
+
+    One that cannot be (negative, a fraction, true, 2**53 or more) is so large that every sum and difference with it is
+    still too large, so that `usage` sees it.
+    """
+    if isinstance(value, int | float) and (isinstance(value, bool) or not 0 <= value < LARGEST or value % 1):
+        return LARGEST**2
+    return number(value)
+
+
+def part_of(whole: int, value: Any) -> int:
+    """A count of tokens that are among others: no more than these, unless it cannot be at all."""
+    found = tokens(value)
+    return found if found >= LARGEST else min(whole, found)
+
+
 def usage(fresh: Any, output: Any, cache_read: Any = 0, cache_write: Any = 0) -> Usage | None:
-    """The four disjoint buckets; None where all are 0, which is how logs write that nothing was reported."""
-    found = Usage(number(fresh), number(output), number(cache_read), number(cache_write))
+    """The four disjoint buckets; None where all are 0, which is how logs write that nothing was reported.
+
+    IMPOSSIBLE where one of them cannot be: a 0 in its place would be taken for a count.
+    """
+    found = Usage(tokens(fresh), tokens(output), tokens(cache_read), tokens(cache_write))
+    if found.total >= LARGEST:
+        return IMPOSSIBLE
     return found if found.total else None
 
 
@@ -109,8 +135,8 @@ def openai_usage(value: Any) -> Usage | None:
     report = obj(value)
     details = obj(report.get("prompt_tokens_details"))
     said = (report.get("prompt_cache_hit_tokens"), details.get("cached_tokens"), report.get("cache_read_input_tokens"))
-    read = max(number(each) for each in said)
-    write = number(report.get("cache_creation_input_tokens"))
-    prompt = number(report.get("prompt_tokens"))
+    read = max(tokens(each) for each in said)
+    write = tokens(report.get("cache_creation_input_tokens"))
+    prompt = tokens(report.get("prompt_tokens"))
     fresh = prompt - read - write if prompt >= read + write else prompt
     return usage(fresh, report.get("completion_tokens"), read, write)

@@ -32,6 +32,7 @@ from refold.events._events import (
     UserMessage,
 )
 from refold.events.formats._calls import Calls
+from refold.events.formats._fields import IMPOSSIBLE
 from refold.events.formats._source import Session
 
 RESTORED = 50_000, 10
@@ -165,6 +166,9 @@ class Journal:
         key: Hashable = None,
     ) -> None:
         """What the model said in the open step; its ToolUse blocks may be answered by results from here on."""
+        if usage == IMPOSSIBLE:
+            usage = None
+            self.note("a call reports a number of tokens that cannot be; its usage counts as unknown")
         event = AssistantMessage(
             len(self.events), time, content, self.turn, self.step, usage=usage, interrupted=interrupted, model=model
         )

@@ -24,6 +24,7 @@ from refold.events.formats._fields import (
     objects,
     result_blocks,
     text,
+    tokens,
     tool_uses,
     usage,
 )
@@ -174,8 +175,8 @@ def _usages(state: Object) -> list[tuple[str, tuple[Usage | None, int]]]:
     found = []
     for metrics in obj(obj(state.get("stats")).get("usage_to_metrics")).values():
         for report in objects(obj(metrics).get("token_usages")):
-            read, write = number(report.get("cache_read_tokens")), number(report.get("cache_write_tokens"))
-            fresh = number(report.get("prompt_tokens")) - read - write
+            read, write = tokens(report.get("cache_read_tokens")), tokens(report.get("cache_write_tokens"))
+            fresh = tokens(report.get("prompt_tokens")) - read - write
             spent = usage(fresh, report.get("completion_tokens"), read, write)
             found.append((text(report.get("response_id")), (spent, number(report.get("context_window")))))
     return found

@@ -14,6 +14,7 @@ from refold.events._lines import Lines
 
 MAX_LINE = 64 << 20  # bytes
 START = 4096
+BOM = b"\xef\xbb\xbf"
 LONG = 1 << 16
 LONGEST_NUMBER = 308  # digits: JavaScript has no larger one
 TOO_DEEP = "its JSON is nested too deeply to be read"
@@ -24,7 +25,8 @@ class Source:
     """The bytes of one transcript, whole or line by line. `name` is what error messages call it.
 
     `data` may be a function that gives the bytes in pieces, the same at each call: then what is read line by line is
-    never held whole.
+    never held whole. A UTF-8 byte order mark before the content is no part of it: every format is told and read
+    without, and `data` alone has it, so that a writer keeps it.
     """
 
     def __init__(self, data: bytes | Pieces, name: str = "transcript", max_line: int = MAX_LINE) -> None:
@@ -36,6 +38,11 @@ class Source:
     @property
     def data(self) -> bytes:
         return self._data if isinstance(self._data, bytes) else b"".join(self._data())
+
+    @property
+    def content(self) -> bytes:
+        """The data without a byte order mark."""
+        return self.data.removeprefix(BOM)
 
     @property
     def start(self) -> bytes:
@@ -81,7 +88,7 @@ class Source:
         if not self._decoded:
             self._decoded = True
             try:
-                self._document = decode_json(self.data, self.name)
+                self._document = decode_json(self.content, self.name)
             except FormatError as error:
                 self._refusal = error
         if self._refusal is not None:
@@ -95,7 +102,18 @@ class Source:
         return value
 
     def _pieces(self) -> Iterable[bytes]:
-        return (self._data,) if isinstance(self._data, bytes) else self._data()
+        return (self.content,) if isinstance(self._data, bytes) else _without_mark(self._data())
+
+
+def _without_mark(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    held = b""
+    rest = iter(pieces)
+    for piece in rest:
+        held += piece
+        if len(held) >= len(BOM):
+            break
+    yield held.removeprefix(BOM)
+    yield from rest
 
 
 def decode_json(data: bytes, where: str) -> Any:

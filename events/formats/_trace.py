@@ -41,9 +41,9 @@ class _Trace:
         self.answers: dict[str, tuple[Message, Conversation]] = {}
         self.asked: dict[tuple[str, str], list[tuple[ToolUse, Message, Conversation]]] = {}  # by name and arguments
         self.ran: set[str] = set()  # ids of calls that a tool span has answered
-        self.waiting: dict[str, list[Message]] = {}
-        self.by_id: dict[str, dict[int, Message]] = {}  # the waiting results again, as a prompt may name them:
-        self.by_text: dict[str, dict[int, Message]] = {}  # by their call's id, or by their text alone
+        self.waiting: dict[str, dict[str, Message]] = {}  # by conversation and span
+        self.by_id: dict[str, dict[str, Message]] = {}  # the waiting results again, as a prompt may name them:
+        self.by_text: dict[str, dict[str, Message]] = {}  # by their call's id, or by their text alone
         self.systems: dict[str, str | None] = {}
         self.owners: dict[str, Conversation] = {}
         self.last: dict[str, str] = {}
@@ -129,9 +129,9 @@ class _Trace:
         )
         self.owners[span.id] = owner[1]
         self.ran.add(result.call_id)
-        self.waiting.setdefault(owner[1].name, []).append(result)
-        for named, waiting in ((result.call_id, self.by_id), (shown, self.by_text)):
-            waiting.setdefault(named, {})[id(result)] = result
+        keys = ((owner[1].name, self.waiting), (result.call_id, self.by_id), (shown, self.by_text))
+        for named, waiting in keys:
+            waiting.setdefault(named, {})[span.id] = result
         if call is not None:
             owner[1].journal.note("a tool span names no call: it is joined by the tool's name and arguments")
 
@@ -151,10 +151,11 @@ class _Trace:
 
     def _results(self, found: Conversation) -> list[Message]:
         """Results that have come and that no prompt has sent yet."""
-        results = self.waiting.pop(found.name, [])
-        for result in results:
-            del self.by_id[result.call_id][id(result)], self.by_text[text_of(result.content)][id(result)]
-        return [result for result in results if result.call_id not in found.results]
+        results = self.waiting.pop(found.name, {})
+        for span, result in results.items():
+            self.by_id[result.call_id].pop(span, None)
+            self.by_text[text_of(result.content)].pop(span, None)
+        return [result for result in results.values() if result.call_id not in found.results]
 
     def _grouped(self, messages: list[Message]) -> list[Message]:
         """Calls that were one answer, and that a prompt tells one by one, each with its result, as that one answer.
@@ -162,7 +163,7 @@ class _Trace:
         A result without an id gets that of the tool span that gave the same text; marks of failure come from there.
         """
         found: list[Message] = []
-        told: set[int] = set()
+        told: set[tuple[str, ...]] = set()
         for message in messages:
             if message.role == "tool":
                 alike = self.by_id.get(message.call_id)
@@ -175,10 +176,11 @@ class _Trace:
                 continue
             calls = calls_of(message.content)
             whole = self.answers[calls[0].id][0] if calls and calls[0].id in self.answers else None
-            if whole is None or {call.id for call in calls} == {call.id for call in calls_of(whole.content)}:
+            ids = () if whole is None else tuple(call.id for call in calls_of(whole.content))
+            if whole is None or {call.id for call in calls} == set(ids):
                 found.append(message)
-            elif id(whole) not in told:
-                told.add(id(whole))
+            elif ids not in told:
+                told.add(ids)
                 found.append(msgspec.structs.replace(whole, usage=None, time=0))
         return found
 

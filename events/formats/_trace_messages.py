@@ -12,7 +12,7 @@ from typing import Any
 from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
 from refold.events._events import Role, Usage
 from refold.events.formats import anthropic_messages
-from refold.events.formats._fields import Object, arguments, compact, number, obj, objects, text, usage
+from refold.events.formats._fields import Object, arguments, compact, obj, objects, text, tokens, usage
 from refold.events.formats._messages import Message, parts
 from refold.events.formats._spans import Span, loose, unflatten
 
@@ -166,8 +166,8 @@ def _count(values: Object, *names: str) -> int:
         value = values.get(name)
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
             return int(value)
-        if number(value):
-            return number(value)
+        if tokens(value):
+            return tokens(value)
     return 0
 
 

@@ -5,10 +5,13 @@ magic number of zstd, in which no other transcript is packed.
 """
 
 from refold.events._dsh_read import MAX_LINE, Reader
+from refold.events._errors import FormatError, LogError
 from refold.events._zstd import MAGIC
 from refold.events.formats._fields import text
 from refold.events.formats._lines import glance
 from refold.events.formats._source import Format, Session, Source
+
+PACKED = "is zstd-compressed and holds no DSH log: unpack it first (zstd -d)"
 
 
 def detect(source: Source) -> bool:
@@ -19,8 +22,14 @@ def detect(source: Source) -> bool:
 
 
 def read(source: Source) -> tuple[Session, ...]:
-    """The one session of a log. Raises LogError where the log breaks a rule of its format."""
-    reader = Reader((source.data,), source.name, MAX_LINE)
+    """The one session of a log. Raises FormatError where something else is packed in it, LogError where the log breaks
+    a rule of its format."""
+    try:
+        reader = Reader((source.content,), source.name, MAX_LINE)
+    except LogError as error:
+        if error.line == 1 and source.start.startswith(MAGIC):
+            raise FormatError(f"{source.name}: {PACKED}") from None
+        raise
     events = tuple(reader.events())
     header = reader.header
     parent = text(header.get("parentSession")) or None

@@ -12,7 +12,7 @@ from refold.events._blocks import Block, Reasoning, Text, ToolUse
 from refold.events._errors import FormatError
 from refold.events._events import ToolResult, Usage
 from refold.events.formats._falls import falls
-from refold.events.formats._fields import Object, arguments, millis, number, obj, objects, text, usage
+from refold.events.formats._fields import Object, arguments, millis, obj, objects, part_of, text, tokens, usage
 from refold.events.formats._gemini_parts import Response, block, parts_of, responses, retold
 from refold.events.formats._journal import Journal
 from refold.events.formats._lines import glance, records
@@ -282,10 +282,10 @@ def _results(record: Object) -> Iterator[tuple[int, Response]]:
 
 def _usage(record: Object) -> Usage | None:
     """`input` holds the cached tokens, `output` leaves the thoughts out: total = input + output + thoughts."""
-    tokens = obj(record.get("tokens"))
-    prompt = number(tokens.get("input")) + number(tokens.get("tool"))
-    cached = min(prompt, number(tokens.get("cached")))
-    return usage(prompt - cached, number(tokens.get("output")) + number(tokens.get("thoughts")), cached)
+    report = obj(record.get("tokens"))
+    prompt = tokens(report.get("input")) + tokens(report.get("tool"))
+    cached = part_of(prompt, report.get("cached"))
+    return usage(max(0, prompt - cached), tokens(report.get("output")) + tokens(report.get("thoughts")), cached)
 
 
 FORMAT = Format(

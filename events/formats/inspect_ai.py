@@ -13,7 +13,19 @@ from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
 from refold.events._errors import FormatError
 from refold.events._events import Usage
 from refold.events.formats._conversation import Conversation, Conversations, Request
-from refold.events.formats._fields import Object, arguments, array, compact, millis, number, obj, objects, text, usage
+from refold.events.formats._fields import (
+    Object,
+    arguments,
+    array,
+    compact,
+    millis,
+    number,
+    obj,
+    objects,
+    text,
+    tokens,
+    usage,
+)
 from refold.events.formats._inspect_archive import ZIP, members, samples
 from refold.events.formats._messages import Message
 from refold.events.formats._source import Format, Session, Source, decode_json
@@ -206,9 +218,9 @@ def _resolved(value: Any, table: Object, depth: int) -> Any:
 def _usage(report: Any) -> Usage | None:
     """Some versions count cached tokens within `input_tokens`, later ones beside it: the total tells which."""
     counts = obj(report)
-    fresh, output = number(counts.get("input_tokens")), number(counts.get("output_tokens"))
-    read, write = number(counts.get("input_tokens_cache_read")), number(counts.get("input_tokens_cache_write"))
-    total = number(counts.get("total_tokens"))
+    fresh, output = tokens(counts.get("input_tokens")), tokens(counts.get("output_tokens"))
+    read, write = tokens(counts.get("input_tokens_cache_read")), tokens(counts.get("input_tokens_cache_write"))
+    total = tokens(counts.get("total_tokens"))
     within = total == fresh + output if total else read + write <= fresh
     return usage(fresh - read - write if within and read + write <= fresh else fresh, output, read, write)
 

@@ -17,7 +17,7 @@ from refold.events.formats import _trace
 from refold.events.formats._api import Complain, on_their_lines, rewritten
 from refold.events.formats._conversation import Conversations, Request
 from refold.events.formats._exchanges import glimpse, json_values
-from refold.events.formats._fields import Object, arguments, array, number, obj, objects, text, usage
+from refold.events.formats._fields import Object, arguments, array, obj, objects, text, tokens, usage
 from refold.events.formats._messages import Message, Path, extra, part, parts
 from refold.events.formats._source import Format, Session, Source
 from refold.events.formats._spans import spans_of
@@ -132,8 +132,8 @@ def _id_of(element: Object) -> str:
 def _usage(value: Any) -> Usage | None:
     report = obj(value)
     details = obj(report.get("input_token_details"))
-    read, write = number(details.get("cache_read")), number(details.get("cache_creation"))
-    fresh = max(0, number(report.get("input_tokens")) - read - write)
+    read, write = tokens(details.get("cache_read")), tokens(details.get("cache_creation"))
+    fresh = max(0, tokens(report.get("input_tokens")) - read - write)
     return usage(fresh, report.get("output_tokens"), read, write)
 
 

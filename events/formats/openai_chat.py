@@ -16,7 +16,7 @@ from refold.events.formats import _api, anthropic_messages, openai_responses
 from refold.events.formats._api import Api, Complain
 from refold.events.formats._cassette import is_cassette
 from refold.events.formats._exchanges import glimpse, inside
-from refold.events.formats._fields import Object, arguments, compact, number, obj, objects, text, usage
+from refold.events.formats._fields import Object, arguments, compact, obj, objects, text, tokens, usage
 from refold.events.formats._messages import Message, Path, extra, parts, text_of
 from refold.events.formats._source import Format, Session, Source
 
@@ -100,7 +100,7 @@ def usage_of(value: Any) -> Usage | None:
         filter(
             None,
             map(
-                number,
+                tokens,
                 (
                     details.get("cached_tokens"),
                     report.get("prompt_cache_hit_tokens"),
@@ -110,8 +110,8 @@ def usage_of(value: Any) -> Usage | None:
         ),
         0,
     )
-    write = number(details.get("cache_creation_tokens")) or number(report.get("cache_creation_input_tokens"))
-    prompt = number(report.get("prompt_tokens"))
+    write = tokens(details.get("cache_creation_tokens")) or tokens(report.get("cache_creation_input_tokens"))
+    prompt = tokens(report.get("prompt_tokens"))
     fresh = prompt - read - write
     return usage(fresh if fresh >= 0 else prompt, report.get("completion_tokens"), read, write)
 

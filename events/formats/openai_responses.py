@@ -15,7 +15,7 @@ from refold.events.formats import _api
 from refold.events.formats._api import Api, Complain
 from refold.events.formats._cassette import is_cassette
 from refold.events.formats._exchanges import glimpse, inside
-from refold.events.formats._fields import Object, arguments, array, compact, number, obj, objects, text, usage
+from refold.events.formats._fields import Object, arguments, array, compact, obj, objects, text, tokens, usage
 from refold.events.formats._messages import Message, Path, extra, parts
 from refold.events.formats._source import Format, Session, Source
 
@@ -83,8 +83,8 @@ def _said(item: Object, kind: str) -> tuple[Block, ...]:
 def usage_of(value: Any) -> Usage | None:
     """Cached tokens are part of `input_tokens`."""
     report = obj(value)
-    read = number(obj(report.get("input_tokens_details")).get("cached_tokens"))
-    fresh = max(0, number(report.get("input_tokens")) - read)
+    read = tokens(obj(report.get("input_tokens_details")).get("cached_tokens"))
+    fresh = max(0, tokens(report.get("input_tokens")) - read)
     return usage(fresh, report.get("output_tokens"), read)
 
 

@@ -16,7 +16,7 @@ from refold.events._blocks import Block, Opaque, Reasoning, Text, ToolUse
 from refold.events._errors import FormatError
 from refold.events._events import Usage
 from refold.events.formats._falls import falls
-from refold.events.formats._fields import Object, arguments, array, compact, number, obj, objects, text, usage
+from refold.events.formats._fields import Object, arguments, array, compact, number, obj, objects, text, tokens, usage
 from refold.events.formats._journal import Journal
 from refold.events.formats._source import Format, Session, Source
 from refold.events.formats._tree import natural
@@ -341,12 +341,12 @@ def _asked_for(info: Object, key: str) -> str:
     return text(info.get(key)) or text(obj(info.get("model")).get(key))
 
 
-def _usage(tokens: Any) -> Usage | None:
+def _usage(told: Any) -> Usage | None:
     """OpenCode counts cached tokens beside input, and reasoning beside output; where `total` says otherwise, within."""
-    report, cache = obj(tokens), obj(obj(tokens).get("cache"))
-    said, thought = number(report.get("output")), number(report.get("reasoning"))
+    report, cache = obj(told), obj(obj(told).get("cache"))
+    said, thought = tokens(report.get("output")), tokens(report.get("reasoning"))
     found = usage(report.get("input"), said + thought, cache.get("read"), cache.get("write"))
-    if found and thought and number(report.get("total")) == found.total - thought:
+    if found and thought and tokens(report.get("total")) == found.total - thought:
         found = usage(report.get("input"), said, cache.get("read"), cache.get("write"))
     return found
 

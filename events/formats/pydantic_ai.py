@@ -16,7 +16,7 @@ from refold.events.formats import _trace
 from refold.events.formats._api import Complain, rewritten
 from refold.events.formats._conversation import Conversation, Request
 from refold.events.formats._exchanges import glimpse, json_values
-from refold.events.formats._fields import Object, arguments, compact, millis, number, obj, objects, text, usage
+from refold.events.formats._fields import Object, arguments, compact, millis, obj, objects, text, tokens, usage
 from refold.events.formats._messages import Message, Path, part, text_of
 from refold.events.formats._source import Format, Session, Source
 from refold.events.formats._spans import Span, spans_of
@@ -102,9 +102,9 @@ def _response(message: Object) -> list[Message]:
 def _usage(value: Any) -> Usage | None:
     """Cached tokens, read or written, are part of the input; `request_tokens` is the name before 2025-08."""
     report = obj(value)
-    asked = number(report.get("input_tokens")) or number(report.get("request_tokens"))
-    said = number(report.get("output_tokens")) or number(report.get("response_tokens"))
-    read, write = number(report.get("cache_read_tokens")), number(report.get("cache_write_tokens"))
+    asked = tokens(report.get("input_tokens")) or tokens(report.get("request_tokens"))
+    said = tokens(report.get("output_tokens")) or tokens(report.get("response_tokens"))
+    read, write = tokens(report.get("cache_read_tokens")), tokens(report.get("cache_write_tokens"))
     return usage(max(0, asked - read - write), said, read, write)
 
 

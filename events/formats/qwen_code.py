@@ -11,7 +11,7 @@ from typing import Any
 from refold.events._errors import FormatError
 from refold.events._events import Usage
 from refold.events.formats._falls import falls
-from refold.events.formats._fields import Object, array, millis, number, obj, objects, text, usage
+from refold.events.formats._fields import Object, array, millis, number, obj, objects, part_of, text, tokens, usage
 from refold.events.formats._gemini_parts import block, parts_of, responses, retold
 from refold.events.formats._journal import Journal
 from refold.events.formats._lines import glance, records
@@ -209,9 +209,9 @@ def _usage(lines: list[Object]) -> Usage | None:
     """`promptTokenCount` holds the cached tokens. The output is what the total has beyond the prompt; without a total
     it is the candidates, with the thoughts where these are more and so cannot be part of them."""
     report = next((found for line in reversed(lines) if (found := obj(line.get("usageMetadata")))), {})
-    prompt, total = number(report.get("promptTokenCount")), number(report.get("totalTokenCount"))
-    said, thought = number(report.get("candidatesTokenCount")), number(report.get("thoughtsTokenCount"))
-    cached = min(prompt, number(report.get("cachedContentTokenCount")))
+    prompt, total = tokens(report.get("promptTokenCount")), tokens(report.get("totalTokenCount"))
+    said, thought = tokens(report.get("candidatesTokenCount")), tokens(report.get("thoughtsTokenCount"))
+    cached = part_of(prompt, report.get("cachedContentTokenCount"))
     output = total - prompt if total > prompt else said if said >= thought else said + thought
     return usage(prompt - cached, output, cached)
 

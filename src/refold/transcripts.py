@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from refold.events import Block, FormatError, Log
+from refold.events import Block, FormatError, Log, LogError
 from refold.events.formats import FORMATS, Format, Session, Source, detect, named, read, refuse_other
-from refold.events.formats._source import MAX_LINE
+from refold.events.formats._source import BOM, MAX_LINE
 from refold.events.formats._tree import pack_tree
+from refold.events.formats.dsh import PACKED
 from refold.files import blocks_of, log_path, open_log
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -37,11 +38,17 @@ def open_session(
         return _log(_source(session), format, chosen)
     pieces = iter(blocks_of(session) if blocks is None else blocks)
     first = next(pieces, b"")
+    first = first.removeprefix(BOM) or next(pieces, b"")
     again = chain((first,), pieces)
     if format == "dsh" and not _is_dsh(first) and os.path.isfile(session):
         refuse_other(_file(session, max_line, watch), named(format))
     if format in (None, "dsh") and (format == "dsh" or _is_dsh(first)):
-        log = open_log(session, max_line=max_line, blocks=again)
+        try:
+            log = open_log(session, max_line=max_line, blocks=again)
+        except LogError as error:
+            if error.line == 1 and first.startswith(_ZSTD):
+                raise FormatError(f"{session}: {PACKED}") from None
+            raise
         if chosen not in (None, log.id):
             raise FormatError(f"{session}: has no session {chosen!r}; it is {log.id}")
         return log

@@ -258,3 +258,21 @@ def test_an_archive_that_is_not_there_is_empty(tmp_path: Path) -> None:
     assert (archive.results(), archive.rounds(), archive.turn(1)) == ([], [], [])
     assert recall(Shelf(archive=archive), {}).found == ()
     assert not (tmp_path / "none").exists()
+
+
+def test_what_is_no_file_of_the_archive_itself_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("not of this session")
+    (tmp_path / "archive" / "results").mkdir(parents=True)
+    (tmp_path / "archive" / "results" / "t0001-s0001-01-bash-a.txt").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "archive" / "results" / "t0001-s0001-02-bash-b.txt")
+    archive = Archive(tmp_path / "archive")
+    assert archive.text("results/t0001-s0001-01-bash-a.txt") is None
+    assert archive.text("results/t0001-s0001-02-bash-b.txt") is None
+
+
+def test_a_round_whose_content_is_no_list_is_passed_over(tmp_path: Path) -> None:
+    wrapped = {"type": "tool-result", "content": 5}
+    entry = {"seq": 1, "event": {"data": {"message": {"content": [wrapped]}}}}
+    (tmp_path / "round-0001.json").write_text(json.dumps({"toolResults": [entry]}))
+    (original,) = Archive(tmp_path).turn(1)
+    assert original.text == ""

@@ -120,3 +120,16 @@ def test_a_session_is_read_as_far_as_it_has_come(tmp_path: Path) -> None:
         assert answer.startswith("错误：读取归档失败：")
 
     asked(tmp_path, log, ask_all)
+
+
+def test_half_a_character_in_a_result_is_shown_escaped_and_the_server_goes_on(tmp_path: Path) -> None:
+    log = Log()
+    log.turn()
+    log.called("bash", "half: \ud83d.", "a")
+    log.turn()
+
+    async def ask_all(client: Client, ask: Ask) -> None:
+        assert "half: \\ud83d." in (await ask(turn=1))[0]
+        assert not (await ask(turn=1))[1]
+
+    asked(tmp_path, log, ask_all)

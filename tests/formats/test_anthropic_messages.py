@@ -290,3 +290,42 @@ def test_a_result_without_content_has_nothing_to_replace() -> None:
     assert result.content == ()
     with pytest.raises(FormatError, match=r"nothing stands at 2\.content\.0\.content"):
         write(source, {result.seq: (Text("x"),)})
+
+
+@pytest.mark.parametrize("cut", [b"    status:", b"  response:", b"version: 1"])
+def test_a_cassette_that_breaks_off_says_so(cut: bytes) -> None:
+    data = excerpt("anthropic_parallel.yaml").data
+    (session,) = FORMAT.read(Source(data[: data.rindex(cut)], "cut"))
+
+    assert session.partial
+    assert "the recording breaks off: it has no version line at its end" in session.notes
+
+
+@pytest.mark.parametrize(
+    ("response", "note"),
+    [
+        ('{"status": {"code": 200}, "body": {"string": "{\\"id\\": \\"m"}}', "has a response whose body is no JSON"),
+        ("{}", "has no response"),
+        ('{"parsed_body": {"content": []}}', "has a response that breaks off"),
+    ],
+)
+def test_an_interaction_without_its_whole_response_says_so(response: str, note: str) -> None:
+    request = '{"uri": "https://api.anthropic.com/v1/messages", "body": "{\\"messages\\": [{\\"role\\": \\"user\\", '
+    request += '\\"content\\": \\"go\\"}]}"}'
+    made = f"interactions:\n- {{request: {request}, response: {response}}}\nversion: 1\n"
+
+    (session,) = FORMAT.read(Source(made.encode(), "made up"))
+
+    assert session.partial
+    assert f"interaction 1 {note}" in session.notes
+
+
+def test_a_recording_cut_inside_a_text_is_read_up_to_the_interaction_before() -> None:
+    data = excerpt("anthropic_parallel.yaml").data
+    second = data.rindex(b"\n- request") + 1
+    cut = data[:second] + b'- request:\n    uri: "https://api.anthro'
+    (session,) = FORMAT.read(Source(cut, "cut"))
+
+    assert where(session) == [(1, 1)]
+    assert session.partial
+    assert "interaction 2 breaks off and is left out" in session.notes

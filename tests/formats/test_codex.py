@@ -299,3 +299,20 @@ def test_a_torn_last_line_makes_the_session_partial() -> None:
 @pytest.mark.parametrize("name", ["codex_exec.jsonl", "codex_compacted.jsonl"])
 def test_broken_input_never_breaks_the_reader(name: str) -> None:
     never_breaks(FORMAT, excerpt(name))
+
+
+def test_rollbacks_go_back_one_prompt_at_a_time_and_never_before_the_first() -> None:
+    back = {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}}
+
+    def says(role: str, text: str) -> dict[str, Any]:
+        content = [{"type": "input_text" if role != "assistant" else "output_text", "text": text}]
+        return {"type": "response_item", "payload": {"type": "message", "role": role, "content": content}}
+
+    turns = [says(role, f"{role} {at}") for at in range(3) for role in ("user", "assistant")]
+    opened = {"type": "session_meta", "payload": {"id": "s"}}
+    rules, anew = says("developer", "rules"), says("user", "anew")
+    (session,) = FORMAT.read(lines(opened, rules, *turns, *[back] * 2, anew, *[back] * 4))
+
+    assert texts(session) == ["rules"]
+    assert len(of(session, SurfaceRewind)) == 4
+    assert "a rollback goes back further than the surface does (2 times)" in session.notes

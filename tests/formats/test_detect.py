@@ -1,5 +1,6 @@
 """Telling a format by content, never by a name."""
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -7,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.formats.reading import DATA, excerpt, lines
 
-from refold.events import FormatError, LogError
+from refold.events import FormatError, LogError, RefoldError
+from refold.events._zstd import packed
 from refold.events.formats import FORMATS, Format, Source, detect, named, read
 
 EXCERPTS = sorted(path.name for path in DATA.iterdir() if path.suffix != ".md")
@@ -145,3 +147,36 @@ def test_no_format_reads_what_only_its_file_name_would_tell() -> None:
     assert ".json" in names
     with pytest.raises(FormatError):
         detect(Source(b"plain text", "session.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (gzip.compress(b'{"role": "user"}', mtime=0), "is gzip-compressed: unpack it first"),
+        ('[{"role": "user", "content": "go"}]'.encode("utf-16"), "is UTF-16 text: convert it to UTF-8 first"),
+        (b"".join(packed([b'{"role": "user", "content": "go"}\n'])), "is zstd-compressed and holds no DSH log: unpack"),
+    ],
+)
+def test_bytes_that_must_be_decoded_first_are_named(data: bytes, said: str) -> None:
+    with pytest.raises(FormatError, match=said):
+        read(Source(data, "x"))
+
+
+WITHOUT_ZIP = sorted(path.name for path in DATA.iterdir() if path.is_file() and path.suffix != ".eval")
+
+
+@pytest.mark.parametrize("name", WITHOUT_ZIP)
+def test_a_byte_order_mark_changes_nothing(name: str) -> None:
+    data = (DATA / name).read_bytes()
+    try:
+        expected = detect(Source(data, name)), read(Source(data, name))
+    except RefoldError:
+        expected = None
+
+    marked = [Source(b"\xef\xbb\xbf" + data, name), Source(lambda: (b"\xef", b"\xbb", b"\xbf" + data), name)]
+
+    for source in marked:
+        try:
+            assert (detect(source), read(source)) == expected
+        except RefoldError:
+            assert expected is None

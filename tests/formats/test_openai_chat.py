@@ -401,3 +401,29 @@ def test_a_text_cannot_hold_an_image() -> None:
     (session,) = FORMAT.read(source)
     with pytest.raises(FormatError, match="cannot hold other blocks"):
         write(source, {results(session)[0].seq: (Opaque("{}"),)})
+
+
+def test_lines_without_a_change_are_written_back_byte_for_byte() -> None:
+    data = b"\xef\xbb\xbf" + lines({"messages": [ASK]}, {"messages": [ASK, ASKED_FOR, RESULT]}).data
+
+    assert FORMAT.write is not None
+    assert FORMAT.write(Source(data, "x"), {}) == data
+
+
+def test_a_change_keeps_the_mark_and_every_other_line() -> None:
+    data = b"\xef\xbb\xbf" + lines(ASK, ASKED_FOR, RESULT).data
+    (session,) = FORMAT.read(Source(data, "x"))
+
+    assert FORMAT.write is not None
+    written = FORMAT.write(Source(data, "x"), {results(session)[0].seq: (Text("cut"),)})
+    assert written == data.replace(b'"long result"', b'"cut"')
+
+
+def test_lines_that_hold_no_object_are_refused_by_what_they_are() -> None:
+    with pytest.raises(FormatError, match="holds several JSON values, and none of them is an object"):
+        FORMAT.read(Source(b'[{"role": "user", "content": "go"}]\n' * 2, "x"))
+
+
+ASK = {"role": "user", "content": "go"}
+ASKED_FOR = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "r", "arguments": "{}"}}]}
+RESULT = {"role": "tool", "tool_call_id": "c", "content": "long result"}

@@ -196,3 +196,44 @@ def test_traces_are_never_written() -> None:
 @pytest.mark.parametrize("name", ["otel_microsoft.json", "otel_koog.json", "otel_adk.json", "otel_claude_agent.json"])
 def test_broken_input_is_refused_or_read_in_good_order(name: str) -> None:
     never_breaks(FORMAT, excerpt(name))
+
+
+def executed(number: int, path: str, result: str, parent: str = "") -> dict[str, Any]:
+    """A tool's span that names no call."""
+    made = span(number, "execute_tool read", parent=parent, gen_ai__operation__name="execute_tool")
+    told = {"name": "read", "call.arguments": json.dumps({"path": path}), "call.result": result}
+    made["attributes"] += [attribute(f"gen_ai.tool.{key}", value) for key, value in told.items()]
+    return made
+
+
+def call(name: str, path: str) -> dict[str, Any]:
+    asked = {"type": "tool_call", "id": name, "name": "read", "arguments": {"path": path}}
+    return {"role": "assistant", "parts": [asked]}
+
+
+def test_spans_without_ids_join_the_newest_call_of_their_arguments_that_has_none() -> None:
+    sessions = read(
+        FORMAT,
+        otlp(
+            chat(1, [said_part("user", "one")], [call("c1", "a")]),
+            chat(2, [said_part("user", "two")], [call("c2", "a")]),
+            chat(3, [said_part("user", "three")], [call("c3", "b")]),
+            executed(4, "a", "newest"),
+            executed(5, "a", "older"),
+            executed(6, "a", "nobody's"),
+            executed(7, "b", "other"),
+        ),
+    )
+
+    told = {result.call_id: said(result) for session in sessions for result in results(session)}
+    assert told == {"c1": "older", "c2": "newest", "c3": "other"}
+
+
+def test_no_more_than_64_spans_around_a_call_are_looked_at() -> None:
+    spans = [span(0, "agent", gen_ai__system_instructions="far"), span(1, "agent", parent="s0")]
+    spans += [span(at, "agent", parent=f"s{at - 1}") for at in range(2, 65)]
+    inner = {**chat(70, [ASKED], [said_part("assistant", "ok")]), "parentSpanId": "s63"}
+    outer = {**chat(71, [said_part("user", "x")], [said_part("assistant", "ok")]), "parentSpanId": "s64"}
+    near, far = FORMAT.read(Source(otlp(*spans, inner, outer), "x"))
+
+    assert [header.system for session in (near, far) for header in of(session, RequestHeader)] == ["far"]

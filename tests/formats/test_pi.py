@@ -188,3 +188,54 @@ def test_other_files_are_no_pi_session(data: bytes) -> None:
     assert not FORMAT.detect(Source(data))
     with pytest.raises(FormatError, match="no pi session"):
         FORMAT.read(Source(data))
+
+
+def test_the_second_answer_to_one_question_costs_what_it_drops() -> None:
+    """Every message of a long second half hangs on the end of the first: one message goes, one comes."""
+    first = [message(f"u{at}", f"u{at - 1}" if at else None, "user", str(at)) for at in range(6)]
+    (session,) = read(FORMAT, lines(*first, *(message(f"w{at}", "u5", "user", f"w{at}") for at in range(4))))
+
+    assert surface(session) == [f"user: {at}" for at in range(6)] + ["user: w3"]
+    assert [rewind.to_seq for rewind in of(session, SurfaceRewind)] == [of(session, UserMessage)[5].seq] * 3
+
+
+def test_a_branch_behind_a_compaction_keeps_the_summary_and_what_it_kept() -> None:
+    source = lines(
+        message("u1", None, "user", "old"),
+        message("u2", "u1", "user", "kept"),
+        {"type": "compaction", "id": "c", "parentId": "u2", "summary": "short", "firstKeptEntryId": "u2"},
+        message("a1", "c", "assistant", "first try"),
+        message("a2", "c", "assistant", "second try"),
+        message("u3", "a1", "user", "back"),
+        message("a3", "u3", "assistant", "third"),
+    )
+
+    (session,) = read(FORMAT, source)
+
+    assert surface(session) == [
+        "user: short",
+        "user: kept",
+        "assistant: first try",
+        "user: back",
+        "assistant: third",
+    ]
+
+
+def test_a_tree_that_changes_branch_with_every_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("refold.events.formats._journal.RESTORED", (10, 1))
+    trunk = [message(f"u{at}", f"u{at - 1}" if at else None, "user", "x") for at in range(30)]
+    turns = [message(f"w{at}", f"u{29 if at % 2 else 5}", "user", "x") for at in range(4)]
+
+    with pytest.raises(FormatError, match="made up: goes back and forth between its branches so often that its 33 mes"):
+        FORMAT.read(Source(lines(*trunk, *turns).encode(), "made up"))
+
+
+@pytest.mark.parametrize("count", [-5, True, 10**30, 1.5, float("inf")])
+def test_a_number_of_tokens_that_cannot_be_is_unknown_usage(count: float) -> None:
+    usage = {"input": 5, "output": 1, "cacheRead": count, "cacheWrite": 0}
+    (session,) = FORMAT.read(
+        Source(lines(message("u1", None, "user", "go"), message("a1", "u1", "assistant", "ok", usage=usage)).encode())
+    )
+
+    assert [answer.usage for answer in answers(session)] == [None]
+    assert session.notes == ("a call reports a number of tokens that cannot be; its usage counts as unknown",)

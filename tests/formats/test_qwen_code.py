@@ -207,3 +207,36 @@ def test_a_file_without_a_message_is_refused() -> None:
 @pytest.mark.parametrize("name", ["qwen_code_tool.jsonl", "qwen_code_rewind.jsonl"])
 def test_broken_input_never_breaks_the_reader(name: str) -> None:
     never_breaks(FORMAT, excerpt(name))
+
+
+def test_a_parent_that_stands_later_is_no_place_to_go_back_to() -> None:
+    session = made(
+        record("user", "u1", None, say("one")),
+        record("assistant", "a1", "u1", say("answer")),
+        record("user", "u2", "a2", say("two")),
+        record("assistant", "a2", "u2", say("other")),
+    )
+
+    assert texts(session) == ["one", "answer", "two", "other"]
+    assert "a record branches off at one that does not stand before it in the file" in session.notes
+
+
+def test_a_branch_goes_back_to_the_nearest_record_above_that_is_a_message() -> None:
+    session = made(
+        record("user", "u1", None, say("one")),
+        record("system", "s1", "u1", subtype="ui_telemetry"),
+        record("system", "s2", "s1", subtype="ui_telemetry"),
+        record("assistant", "a1", "s2", say("first")),
+        record("user", "u2", "s2", say("again")),
+    )
+
+    assert texts(session) == ["one", "again"]
+
+
+def test_cached_tokens_that_cannot_be_are_not_cut_to_the_prompt() -> None:
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 2, "cachedContentTokenCount": 10**30}
+    answer = record("assistant", "a1", "u1", say("x"), usageMetadata=usage)
+    session = made(record("user", "u1", None, say("go")), answer)
+
+    assert answers(session)[0].usage is None
+    assert "a call reports a number of tokens that cannot be; its usage counts as unknown" in session.notes

@@ -1,6 +1,6 @@
 """An answer as text: for a model within its budget, for a person whole."""
 
-from refold.archive.recall import TURNS_NAMED, Answer, Found
+from refold.archive.recall import LONGEST_NAME, TURNS_NAMED, Answer, Found
 from refold.archive.texts import TEXTS, Texts
 from refold.reducer._receipt import UNKNOWN_TOOL, Lang, size_of
 
@@ -88,5 +88,5 @@ def _fitting(found: Found, words: Texts) -> str:
 
 
 def _what(found: Found) -> str:
-    tool = found.kept.original.origin.tool or UNKNOWN_TOOL
+    tool = found.kept.original.origin.tool[:LONGEST_NAME] or UNKNOWN_TOOL
     return " · ".join(part for part in (tool, found.kept.hint) if part)

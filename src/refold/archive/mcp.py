@@ -35,7 +35,8 @@ def server(session: Callable[[], Shelf], lang: Lang = "zh") -> Server[dict[str, 
 
     async def call_tool(context: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams) -> CallToolResult:
         answer = _answer(session, params, lang)
-        text = TextContent(type="text", text=rendered(answer, lang))
+        shown = rendered(answer, lang).encode("utf-8", "backslashreplace").decode()  # no half character fits MCP's JSON
+        text = TextContent(type="text", text=shown)
         return CallToolResult(content=[text], is_error=answer.error is not None)
 
     return Server("refold", version=version("refold"), on_list_tools=list_tools, on_call_tool=call_tool)

@@ -62,6 +62,11 @@ class Answer(msgspec.Struct, frozen=True):
     alone: bool = False
 
 
+LONGEST_NAME = 200
+"""Code points of a name that a log or a model has given and an answer repeats."""
+NAMED = 5
+
+
 class _Wrong(Exception):
     """The arguments cannot be answered; the message says why, in the words of the answer."""
 
@@ -75,7 +80,9 @@ def recall(shelf: Shelf | None, asked: dict[str, Any], lang: Lang = "zh", listed
     try:
         unknown = sorted(set(asked) - {"turn", "step", "time", "offset", "limit"})
         if unknown:
-            raise _Wrong(words.unknown_argument.format(names=words.comma.join(unknown)))
+            raise _Wrong(
+                words.unknown_argument.format(names=words.comma.join(name[:LONGEST_NAME] for name in unknown[:NAMED]))
+            )
         turn = _positive(asked.get("turn"), words.turn_not_positive)
         step = _positive(asked.get("step"), words.step_not_positive)
         only, offset = _offset(asked.get("offset"), words)

@@ -143,7 +143,8 @@ def _original(entry: dict[str, Any], turn: int, step: int, place: int) -> Origin
     wrapped = [part for part in parts if part.get("type") == "tool-result"]
     is_error = any(part.get("isError") is True for part in (wrapped or [message]))
     if wrapped:
-        parts = [part for one in wrapped for part in one.get("content") or () if isinstance(part, dict)]
+        within = [one["content"] for one in wrapped if isinstance(one.get("content"), list)]
+        parts = [part for inner in within for part in inner if isinstance(part, dict)]
     call = _call(entry.get("call"))
     tool = entry.get("toolName")
     call_id = entry.get("callId")

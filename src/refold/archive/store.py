@@ -1,5 +1,6 @@
 """The archive of one session on disk, for reading. It takes no lock: every file in it is whole at any moment."""
 
+import errno
 from pathlib import Path
 
 from refold.archive.index import Index, ResultRow, RoundRow, heal, read_index
@@ -31,7 +32,7 @@ class Archive:
         """The text kept under a name relative to the archive; None where it is not there, or cannot be read."""
         path = result_path(self.root, name)
         try:
-            return None if path is None else path.read_bytes().decode("utf-8", "surrogatepass")
+            return _read(path).decode("utf-8", "surrogatepass") if path is not None else None
         except (OSError, UnicodeDecodeError):
             return None
 
@@ -42,7 +43,7 @@ class Archive:
 
     def _read(self, name: str, turn: int) -> list[Original]:
         try:
-            return originals_in(parsed((self.root / name).read_bytes()), turn)
+            return originals_in(parsed(_read(self.root / name)), turn)
         except (OSError, ValueError):
             return []
 
@@ -57,6 +58,14 @@ class Archive:
         except OSError as error:
             raise failed(self.root, error) from error
         return index
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a file that stands there itself. Raises OSError for a link, which may lead out of the archive, and
+    for a pipe, which would be waited for."""
+    if path.is_symlink() or not path.is_file():
+        raise FileNotFoundError(errno.ENOENT, "is no regular file", str(path))
+    return path.read_bytes()
 
 
 def failed(root: Path, error: Exception) -> ArchiveError:

@@ -36,10 +36,11 @@ def messages(
     """Show the messages that a model would be sent."""
     log = opened(session, max_line, format, chosen)
     reducer = reducer_for(log, policy, meter, mode)
-    events = told(log) if at is None else takewhile(lambda event: event.seq + event.width <= at, told(log))
+    events = told(log)
+    wanted = events if at is None else takewhile(lambda event: event.seq + event.width <= at, events)
     with located(log):
-        view = reducer.fold_all(reducer.start(), events)
-    if at is not None and next(iter(log), None) is None and view.position < at:
+        view = reducer.fold_all(reducer.start(), wanted)
+    if at is not None and view.position < at and next(events, None) is None:
         raise LogError(f"has no event {at}: it ends before seq {view.position}; give a lower --at", path=session)
     shown = reducer.messages(view)
     if as_json:
