@@ -64,8 +64,8 @@ too. Where its figures are others than those of the first table, this is why.
 - **anthropic_messages**, `..._compaction_usage_with_cache`: a compaction on the server is a call with usage of its own.
 - **claude_code**: the manifest counts the main session alone, the table its sub-agents, too
   (`kimi-cli_28-db10720a96-0`, `kimi-cli_90-e87d8e1a99-1`, `kimi-cli_f5-98a8c28cfd-2`). An answer that Claude Code wrote
-  itself (model `<synthetic>`) is no call (`entire-cli_5a-c45bc32212-0`, `entire-cli_a6-e4c2a0fbd1-0`). A text and a tool
-  use on one line are one call, and not two (both `agent-sessions_subagent...`).
+  itself (model `<synthetic>`) is no call (`entire-cli_5a-c45bc32212-0`, `entire-cli_a6-e4c2a0fbd1-0`). A text and a
+  tool use on one line are one call, and not two (both `agent-sessions_subagent...`).
 - **codex**: the manifest counts usage reports, the table answers (`agent-sessions_codex_large`, `..._small`); a
   `tool_search_output` is a result, too (`..._small`); items in the old form, without a payload around them, are read as
   well (`..._schema_drift`). A result is measured as the model is sent it, with the JSON around its output

@@ -5,13 +5,22 @@ magic number of zstd, in which no other transcript is packed.
 """
 
 from refold.events._dsh_read import MAX_LINE, Reader
-from refold.events._errors import FormatError, LogError
+from refold.events._errors import FormatError, LogError, RefoldError
 from refold.events._zstd import MAGIC
 from refold.events.formats._fields import text
 from refold.events.formats._lines import glance
 from refold.events.formats._source import Format, Session, Source
 
-PACKED = "is zstd-compressed and holds no DSH log: unpack it first (zstd -d)"
+
+def other_packed(error: LogError, start: bytes, name: str) -> RefoldError:
+    """The error as it is, or a better one where zstd was found to hold something else than a session log."""
+    if (
+        error.line == 1
+        and start.startswith(MAGIC)
+        and error.rule.startswith(("the first line is no session header", "the header is not"))
+    ):
+        return FormatError(f"{name}: is zstd-compressed and holds no DSH log: unpack it first (zstd -d)")
+    return error
 
 
 def detect(source: Source) -> bool:
@@ -27,9 +36,7 @@ def read(source: Source) -> tuple[Session, ...]:
     try:
         reader = Reader((source.content,), source.name, MAX_LINE)
     except LogError as error:
-        if error.line == 1 and source.start.startswith(MAGIC):
-            raise FormatError(f"{source.name}: {PACKED}") from None
-        raise
+        raise other_packed(error, source.start, source.name) from None
     events = tuple(reader.events())
     header = reader.header
     parent = text(header.get("parentSession")) or None

@@ -10,7 +10,7 @@ from refold.events import Block, FormatError, Log, LogError
 from refold.events.formats import FORMATS, Format, Session, Source, detect, named, read, refuse_other
 from refold.events.formats._source import BOM, MAX_LINE
 from refold.events.formats._tree import pack_tree
-from refold.events.formats.dsh import PACKED
+from refold.events.formats.dsh import other_packed
 from refold.files import blocks_of, log_path, open_log
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -46,9 +46,7 @@ def open_session(
         try:
             log = open_log(session, max_line=max_line, blocks=again)
         except LogError as error:
-            if error.line == 1 and first.startswith(_ZSTD):
-                raise FormatError(f"{session}: {PACKED}") from None
-            raise
+            raise other_packed(error, first, session) from None
         if chosen not in (None, log.id):
             raise FormatError(f"{session}: has no session {chosen!r}; it is {log.id}")
         return log

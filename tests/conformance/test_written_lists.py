@@ -35,7 +35,7 @@ def responses() -> Iterator[bytes]:
 
 def anthropic() -> Iterator[bytes]:
     for name in names("anthropic_messages"):
-        for request, _, _ in interactions(source("anthropic_messages", name), b"api.anthropic.com"):
+        for request, _, _ in interactions(source("anthropic_messages", name), b"api.anthropic.com")[0]:
             yield json.dumps(request).encode()
 
 
