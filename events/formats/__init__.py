@@ -22,7 +22,7 @@ from refold.events.formats import (
     qwen_code,
     swe_agent,
 )
-from refold.events.formats._source import TOO_DEEP, Format, Session, Source, decode_json
+from refold.events.formats._source import Format, Session, Source, TooDeep, decode_json
 
 __all__ = ["FORMATS", "Format", "Session", "Source", "detect", "named", "read", "refuse_other"]
 
@@ -86,9 +86,9 @@ def _explain(source: Source) -> None:
     if source.start.startswith((b"{", b"[")):
         try:
             decode_json(next(line for _, line in source.lines()), source.name)
-        except FormatError as error:
-            if TOO_DEEP in str(error):
-                raise
+        except TooDeep:
+            raise
+        except FormatError:
             source.document()
 
 

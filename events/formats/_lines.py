@@ -7,7 +7,7 @@ from typing import Any
 
 from refold.events._errors import FormatError
 from refold.events.formats._fields import Object
-from refold.events.formats._source import TOO_DEEP, Source, decode_json
+from refold.events.formats._source import Source, TooDeep, decode_json
 
 
 class Records:
@@ -44,7 +44,7 @@ def records(source: Source) -> tuple[list[tuple[int, Object]], list[str]]:
 
 def glance(source: Source, lines: int = 50) -> Iterator[Object]:
     """The records of the first lines, to tell a format by; raises nothing."""
-    if source.starts_long:  # perhaps it is one line, which is decoded once for all who ask
+    if source.is_one_long_line:  # decoded once for all who ask
         try:
             whole = source.document()
             yield from (whole,) if isinstance(whole, dict) else ()
@@ -62,9 +62,10 @@ def _values(line: bytes) -> tuple[list[Any], str]:
     """The values on a line, and what is wrong with the rest: racing writers leave two without a line end between."""
     try:
         return [decode_json(line, "line")], ""
-    except FormatError as error:
-        if TOO_DEEP in str(error):
-            return [], "is nested too deeply"
+    except TooDeep:
+        return [], "is nested too deeply"
+    except FormatError:
+        pass
     values: list[Any] = []
     try:
         text = line.decode().strip()

@@ -17,7 +17,6 @@ START = 4096
 BOM = b"\xef\xbb\xbf"
 LONG = 1 << 16
 LONGEST_NUMBER = 308  # digits: JavaScript has no larger one
-TOO_DEEP = "its JSON is nested too deeply to be read"
 Pieces = Callable[[], Iterable[bytes]]
 
 
@@ -55,14 +54,15 @@ class Source:
         return found
 
     @property
-    def starts_long(self) -> bool:
-        """Is the first line so long that it may well be all there is?"""
-        size = 0
+    def is_one_long_line(self) -> bool:
+        """Does nothing follow the first line, and is that a long one?"""
+        size, ended = 0, False
         for piece in self._pieces():
-            end = piece.find(b"\n")
-            size += len(piece) if end < 0 else end
-            if end >= 0 or size > LONG:
-                break
+            line, end, rest = (b"", b"", piece) if ended else piece.partition(b"\n")
+            size += len(line)
+            ended = ended or bool(end)
+            if rest.strip():
+                return False
         return size > LONG
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
@@ -116,19 +116,23 @@ def _without_mark(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
+class TooDeep(FormatError):
+    """JSON that no reader here can follow; it may be good all the same."""
+
+
 def decode_json(data: bytes, where: str) -> Any:
     """One JSON value; a lone surrogate escape, which msgspec refuses and real logs contain, is kept as it is."""
     try:
         return msgspec.json.decode(data)
     except RecursionError:
-        raise FormatError(f"{where}: {TOO_DEEP}") from None
+        raise TooDeep(f"{where}: its JSON is nested too deeply to be read") from None
     except msgspec.DecodeError as error:
         if "trailing characters" in str(error):  # JSON lines: json would take them all for one text, to say the same
             raise FormatError(f"{where}: not JSON: more than one value") from None
     try:
         return json.loads(data, parse_int=_whole_number, parse_float=_number)
     except RecursionError:
-        raise FormatError(f"{where}: {TOO_DEEP}") from None
+        raise TooDeep(f"{where}: its JSON is nested too deeply to be read") from None
     except ValueError as error:
         raise FormatError(f"{where}: not JSON: {error}") from None
 

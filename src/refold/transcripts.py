@@ -7,13 +7,13 @@ from itertools import chain
 from pathlib import Path
 
 from refold.events import Block, FormatError, Log, LogError
+from refold.events._zstd import MAGIC
 from refold.events.formats import FORMATS, Format, Session, Source, detect, named, read, refuse_other
 from refold.events.formats._source import BOM, MAX_LINE
 from refold.events.formats._tree import pack_tree
 from refold.events.formats.dsh import other_packed
 from refold.files import blocks_of, log_path, open_log
 
-_ZSTD = b"\x28\xb5\x2f\xfd"
 Watch = Callable[[Iterable[bytes], int | None], Iterable[bytes]]
 
 
@@ -77,7 +77,7 @@ def _is_tree(folder: str) -> bool:
 
 def _is_dsh(first: bytes) -> bool:
     """Does a source begin as a DSH log, or as nothing at all (which the log reader explains best)?"""
-    if first.startswith(_ZSTD) or not first.strip():
+    if first.startswith(MAGIC) or not first.strip():
         return True
     line = first.split(b"\n", 1)[0]
     try:

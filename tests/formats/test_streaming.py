@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.formats.reading import DATA, excerpt
 
-from refold.events.formats import Source, named
+from refold.events.formats import Source, detect, named
 from refold.transcripts import open_session
 
 
@@ -36,6 +36,18 @@ def test_lines_are_read_without_holding_the_whole(form: str, name: str) -> None:
 
     assert found == named(form).read(excerpt(name))
     assert len(times) <= 3
+
+
+def test_a_long_first_line_is_no_reason_to_hold_the_whole() -> None:
+    first, _, rest = excerpt("codex_exec.jsonl").data.partition(b"\n")
+    long = first.replace(b'"payload":{', b'"payload":{"filler":"' + b"x" * 100_000 + b'",', 1)
+    assert len(long) > 100_000
+
+    def pieces():
+        data = long + b"\n" + rest
+        return (data[at : at + 1000] for at in range(0, len(data), 1000))
+
+    assert detect(Streamed(pieces, "codex")).name == "codex"
 
 
 def test_a_file_that_grows_while_it_is_read_is_read_to_where_it_reached(tmp_path: Path) -> None:
