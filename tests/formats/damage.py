@@ -77,7 +77,7 @@ def spoil(data: bytes, random: Random) -> bytes:
         for _ in range(random.randint(1, 6)):
             _spoil_one(value, random)
         written = json.dumps(value).encode()
-    except RecursionError:  # what is spoilt again and again grows deep
+    except (RecursionError, ValueError):  # what is spoilt again and again grows deep, or comes to hold itself
         return data
     return written if len(lines) < 4 else b"\n".join([*lines[:at], written, *lines[at + 1 :]])
 

@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -103,7 +104,11 @@ def main() -> None:
     # Its own clock would stop ours, which `survives` sets.
     flags = [f"-seed={seed}", "-timeout=0", f"-max_len={LARGEST}", f"-artifact_prefix={CRASHES}/fuzz-", "-verbosity=0"]
     atheris.Setup([sys.argv[0], *flags, str(new), str(seeds)], run.input, custom_mutator=mutated)
-    atheris.Fuzz()
+    try:
+        atheris.Fuzz()
+    except BaseException:  # a fault of the damage done here: libFuzzer would wait for ever on the way out
+        traceback.print_exc()
+        os._exit(1)
 
 
 if __name__ == "__main__":
