@@ -9,7 +9,7 @@ from typing import Any
 MAX_DEPTH = 500
 """Levels of nesting that are read: what is accepted here must not exhaust Python's stack wherever it is used later."""
 
-_LONE = re.compile("[\ud800-\udfff]")
+LONE = re.compile("[\ud800-\udfff]")
 _BRACKETS = b"[]{}"
 _NO_BRACKETS = bytes(sorted(set(range(256)) - set(_BRACKETS)))
 _MAX_DIGITS = 308  # of a number below the largest that JavaScript has
@@ -58,7 +58,7 @@ def text(value: Any) -> str:
     A number between 1e-6 and 1e-4 keeps Python's exponent, which JavaScript spells out.
     """
     compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return compact if compact.isascii() else _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", compact)
+    return compact if compact.isascii() else LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", compact)
 
 
 def sorted_text(value: Any) -> str:

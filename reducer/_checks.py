@@ -1,20 +1,17 @@
 """Refusing impossible parameters, with the parameter's name."""
 
 from collections.abc import Sized
-from typing import Final
 
 from refold.events import PolicyError
-
-MOST: Final = (1 << 53) - 1
-"""The largest whole number that every reader of JSON takes as it is written."""
+from refold.events._dsh_wire import SAFE
 
 
-def whole_number(field: str, value: object, least: int, most: int = MOST) -> None:
+def whole_number(field: str, value: object, least: int, most: int = SAFE) -> None:
     """Raises PolicyError where `value` is no integer, or lies outside of `least` to `most`."""
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return
-    large = isinstance(value, int) and value > MOST
-    allowed = f"from {least} to {most}" if large or most < MOST else f"of at least {least}"
+    large = isinstance(value, int) and value > SAFE
+    allowed = f"from {least} to {most}" if large or most < SAFE else f"of at least {least}"
     raise PolicyError(f"must be a whole number {allowed}, got {value!r}", field=field)
 
 

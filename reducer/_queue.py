@@ -179,6 +179,7 @@ def _dismiss(state: State, index: int) -> list[Node]:
             tickets = (*node.tickets[:index], -1, *node.tickets[index + 1 :])
             state.slots.set(now.entries[place].slot, replace(node, tickets=tickets))
             gone.append(node)
+    trim(state)
     return gone
 
 

@@ -88,7 +88,7 @@ class Reducer:
         """The operations due now, in surface order. Changes nothing; O(operations due)."""
         self._check(view)
         operations = due(self.policy, self.meter, view)
-        return settle(self, thaw(view)) if operations and len(self.policy.parts) > 1 else operations
+        return settle(self, thaw(view), operations) if operations and len(self.policy.parts) > 1 else operations
 
     def measure(self, view: View) -> Measure:
         """Tokens that the next request will carry, O(1)."""

@@ -91,7 +91,6 @@ def step_start(reducer: Rules, state: State, event: StepStart) -> None:
     state.step_open = state.turn_has_step = True
     state.overflow = False
     queue.pass_by(state, reducer.policy.parts)
-    queue.trim(state)
     queue.ripen(state, reducer.policy.parts)
 
 
@@ -279,22 +278,24 @@ def rewind(reducer: Rules, state: State, event: SurfaceRewind) -> None:
 
 def _enforce(reducer: Rules, state: State) -> None:
     """Put the plan into force without a log: the nodes keep their seqs."""
-    state.enforced += tuple(operation.seq for operation in settle(reducer, state))
+    operations = due(reducer.policy, reducer.meter, state)
+    state.enforced += tuple(operation.seq for operation in settle(reducer, state, operations))
 
 
-def settle(reducer: Rules, state: State) -> tuple[Operation, ...]:
-    """Cut until nothing is due; gives the operations in surface order.
+def settle(reducer: Rules, state: State, operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
+    """Cut what is due, and go on until nothing is; gives all the operations in surface order.
 
     One pass over the parts is enough, but where several share a surface: what a later part cuts may make an earlier
     one due that weighs what stands behind its candidates. Asked again, the host would then be told more.
     """
     slots: dict[int, Operation] = {}
-    while operations := due(reducer.policy, reducer.meter, state):
+    while operations:
         for operation in operations:
             slot = surface.slot_of(state, operation.seq)
             assert slot is not None, "a plan names living nodes"
             slots[slot] = operation
             cut(reducer, state, operation, slot)
+        operations = due(reducer.policy, reducer.meter, state)
     return tuple(slots[slot] for slot in sorted(slots))
 
 

@@ -11,14 +11,13 @@ from typing import ClassVar, Literal, Protocol
 import msgspec
 
 from refold.events import PolicyError
+from refold.events._json import LONE
 from refold.reducer._checks import whole_number
 from refold.reducer.how import MARKER
 
 Category = Literal["reasoning", "tool_result", "tool_arguments", "assistant_text"]
 
 CATEGORIES: tuple[Category, ...] = ("reasoning", "tool_result", "tool_arguments", "assistant_text")
-
-_LONE = re.compile("[\ud800-\udfff]")
 
 OWN_VOICE: frozenset[Category] = frozenset(("reasoning", "assistant_text"))
 
@@ -164,7 +163,7 @@ def _wrong(new: object, text: str, about: About) -> str:
         return f"gave {type(new).__name__}, not a text or None"
     if about.category in OWN_VOICE and not is_subsequence(new, text):
         return "puts text into the model's own voice"
-    if not set(_LONE.findall(new)) <= set(_LONE.findall(text)):
+    if not set(LONE.findall(new)) <= set(LONE.findall(text)):
         return "puts in a lone surrogate, which no provider takes"
     return ""
 

@@ -25,7 +25,7 @@ def number(value: Any) -> int:
     """A count: not negative, fractions cut off, 0 where it is none (tokens and times are never below 0)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
-    return int(value) if 0 < value < 2**53 else 0
+    return int(value) if 0 < value < LARGEST else 0
 
 
 def obj(value: Any) -> Object:

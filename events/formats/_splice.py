@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from refold.events import _json as js
 from refold.events._errors import FormatError
 from refold.events.formats._messages import Path
 
 Span = tuple[int, int]
 
 _BLANK = re.compile("[ \t\n\r\ufeff]*")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _decoder = json.JSONDecoder()
 
 
@@ -66,7 +66,7 @@ def _with(text: str, changes: Iterable[tuple[Span, str]]) -> str:
 
 def _dumped(value: Any, escape: bool) -> str:
     """JSON in the manner of the text around it: escaped where that is ASCII alone. Lone surrogates always are."""
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=escape))
+    return js.LONE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=escape))
 
 
 def _spans(text: str, paths: Iterable[Path]) -> dict[Path, Span]:

@@ -32,7 +32,7 @@ class Archive:
         """The text kept under a name relative to the archive; None where it is not there, or cannot be read."""
         path = result_path(self.root, name)
         try:
-            return _read(path).decode("utf-8", "surrogatepass") if path is not None else None
+            return _bytes_of(path).decode("utf-8", "surrogatepass") if path is not None else None
         except (OSError, UnicodeDecodeError):
             return None
 
@@ -43,7 +43,7 @@ class Archive:
 
     def _read(self, name: str, turn: int) -> list[Original]:
         try:
-            return originals_in(parsed(_read(self.root / name)), turn)
+            return originals_in(parsed(_bytes_of(self.root / name)), turn)
         except (OSError, ValueError):
             return []
 
@@ -60,7 +60,7 @@ class Archive:
         return index
 
 
-def _read(path: Path) -> bytes:
+def _bytes_of(path: Path) -> bytes:
     """The bytes of a file that stands there itself. Raises OSError for a link, which may lead out of the archive, and
     for a pipe, which would be waited for."""
     if path.is_symlink() or not path.is_file():

@@ -34,7 +34,7 @@ class BreakpointShaper:
         """The list to send now. Raises FormatError."""
         with self._history.folded(messages) as fold:
             view, cuts = fold.asked()
-            shaped = [_unmarked(message) for message in fold.shown(cuts, change_json)]
+            shaped = [_unmarked(message) for message in fold.shown(cuts)]
             places = [(len(shaped), 0)]
             later = [each.seq for each in results(self._history.reducer, view) if each.state in ("due", "waiting")]
             for seqs in (view.enforced, later):

@@ -58,25 +58,18 @@ UNKNOWN = "unknown"
 """The source of a message that stands for what refold cannot read."""
 
 
-class Made:
-    """The native messages that were made for an earlier call, by place in the list, and the cuts that they show."""
-
-    def __init__(self) -> None:
-        self.items: dict[int, Any] = {}
-        self.cuts: Cuts = {}
-
-
 class Fold:
     """One list and what follows from it, whether it is read at once or part by part."""
 
-    def __init__(self, reducer: Reducer, told: Told) -> None:
+    def __init__(self, reducer: Reducer, told: Told, change: Change) -> None:
         self.items: list[Any] = []
         self.seen: list[Any] = []  # the items as they were when they were told
         self.told = told
         self.cuts: Cuts = {}
         self.answered = False  # the list ends with an answer, which a longer list may go on with
-        self._made = Made()
-        self._reducer = reducer
+        self._made: dict[int, Any] = {}  # by place in the list: what was made of an item to show the cuts below
+        self._made_for: Cuts = {}
+        self._reducer, self._change = reducer, change
         self._view = reducer.start()
 
     def begins(self, items: Sequence[Any], same: Same) -> bool:
@@ -112,20 +105,20 @@ class Fold:
         trial.open_step()
         return self._folded(trial.journal.events[self._view.position :])
 
-    def shown(self, cuts: Cuts, change: Change) -> list[Any]:
+    def shown(self, cuts: Cuts) -> list[Any]:
         """The list with what the cuts leave of its results. Only where no earlier call made them, work is done."""
-        both = {**self._made.cuts, **cuts}
-        stale = {self.told.origins[seq][0] for seq in both if cuts.get(seq) is not self._made.cuts.get(seq)}
+        both = {**self._made_for, **cuts}
+        stale = {self.told.origins[seq][0] for seq in both if cuts.get(seq) is not self._made_for.get(seq)}
         for place in stale:
-            self._made.items.pop(int(place), None)
+            self._made.pop(int(place), None)
         for seq in cuts if stale else ():
             place, *inner = self.told.origins[seq]
             if place in stale:
-                before = self._made.items.get(int(place), self.items[int(place)])
-                self._made.items[int(place)] = change(before, tuple(inner), cuts[seq].content)
-        self._made.cuts = cuts
+                before = self._made.get(int(place), self.items[int(place)])
+                self._made[int(place)] = self._change(before, tuple(inner), cuts[seq].content)
+        self._made_for = cuts
         found = list(self.items)
-        for at, item in self._made.items.items():
+        for at, item in self._made.items():
             found[at] = item
         return found
 
@@ -175,7 +168,7 @@ class History:
     def shown(self, items: Sequence[Any]) -> list[Any]:
         """The list to send now; what no cut touches are the same objects. Raises what `folded` raises."""
         with self.folded(items) as fold:
-            return fold.shown(fold.asked()[1], self._change)
+            return fold.shown(fold.asked()[1])
 
     @contextmanager
     def folded(self, items: Sequence[Any]) -> Iterator[Fold]:
@@ -185,7 +178,7 @@ class History:
             fold = next((fold for fold in self._folds if fold.begins(items, self._same)), None)
             if fold is not None:
                 self._folds.remove(fold)
-        fold = fold or Fold(self.reducer, self._start())
+        fold = fold or Fold(self.reducer, self._start(), self._change)
         fold.extend(items, self._tell, self._remember)
         yield fold
         with self._lock:

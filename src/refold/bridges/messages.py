@@ -39,7 +39,7 @@ class Shaper:
     def __call__(self, messages: Sequence[Any]) -> list[Any]:
         """The list to send now. Raises FormatError."""
         with self._history.folded(messages) as fold:
-            return fold.shown(fold.cuts if fold.answered else fold.asked()[1], change_json)
+            return fold.shown(fold.cuts if fold.answered else fold.asked()[1])
 
 
 def shape(messages: Sequence[Any], policy: Policy, meter: Meter | None = None) -> list[Any]:
